@@ -1,0 +1,90 @@
+"""What a judge is: something that answers a list of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from assay.prompty import Prompty
+
+Message = dict[str, Any]
+"""One chat message as the wire has it: `role`, `content`, and rarely `name`, `tool_calls`, ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call, or of many added up."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a judge answered.
+
+    text: the answer, "" when there was none.
+    finish_reason: the server's word (`stop`, `length`, `content_filter`, `tool_calls`), or None.
+    latency: seconds of the successful attempt.
+    refusal: the model's own words where it declined.
+    tool_calls: calls the model made instead of, or beside, an answer: {"name", "arguments"}.
+    attempts: requests it took, the successful one included.
+    """
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    finish_reason: str | None = None
+    latency: float = 0.0
+    model: str | None = None
+    refusal: str | None = None
+    tool_calls: tuple[Mapping[str, str], ...] = ()
+    attempts: int = 1
+    cached: bool = False
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Answers messages. Judges are safe to share between evaluators and tasks of one loop."""
+
+    @property
+    def name(self) -> str:
+        """How people wrote it, e.g. `openai:gpt-4.1-mini`. Holds no secret."""
+
+    async def complete(self, messages: Sequence[Message], **settings: Any) -> Reply:
+        """Answer `messages`. `settings` are the wire's own words (`temperature`, ...).
+
+        Raises JudgeError when no answer can be had, JudgeRefusal when it was declined.
+        """
+
+    def describe(self) -> dict[str, Any]:
+        """What belongs into a run's header: provider, endpoint, what was learnt. No secrets."""
+
+    async def close(self) -> None:
+        """Give back connections. Calling it twice is fine."""
+
+
+@runtime_checkable
+class Decider(Protocol):
+    """A judge that never sees the prompt: it decides from the inputs and the declared outputs."""
+
+    def refuses(self, prompty: Prompty) -> str | None:
+        """Why this judge cannot judge `prompty`, as one sentence; None where it can."""
+
+    async def decide(self, prompty: Prompty, inputs: Mapping[str, Any]) -> Reply:
+        """Judge `inputs` (values by the prompty's own input names); the text is a JSON object."""
