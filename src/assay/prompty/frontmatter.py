@@ -1,0 +1,181 @@
+"""Front matter: YAML 1.2 (core schema) into plain values, with the place of every key.
+
+The scanner is libyaml's; what a plain scalar means is decided here, because YAML 1.1 would
+read `yes`, `on` and `2024-01-01` as something else than text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from assay.errors import PromptyError
+from assay.prompty.indent import lost_indentation
+
+Path_ = tuple[Any, ...]
+Positions = Mapping[Path_, tuple[int, int]]
+
+_NULL = {"", "~", "null", "Null", "NULL"}
+_BOOL = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(
+    ("false", "False", "FALSE"), False
+)
+_INT = re.compile(r"[-+]?[0-9]+$|0o[0-7]+$|0x[0-9a-fA-F]+$")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+_TAB = re.compile(r"^[ ]*\t\s*\S", re.MULTILINE)
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """libyaml where it is there. Every plain scalar arrives as text."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+
+def parse(
+    text: str, first_line: int, path: Path | str | None = None
+) -> tuple[dict[str, Any], Positions]:
+    """Front matter as a dict, and for every key path its (line, column), both from 1.
+
+    Raises PromptyError with the cause and the place: lost indentation, tabs, control
+    characters, duplicate keys, recursive aliases, a front matter that is no mapping.
+    """
+    found = lost_indentation(text)
+    if found:
+        raise PromptyError(
+            f"the front matter lost its indentation ({found} and more stand at column 0 with "
+            "nothing below them); `assay check --fix` restores it",
+            path=path,
+            line=first_line,
+            code="lost-indentation",
+        )
+    control = _CONTROL.search(text)
+    if control:
+        line = text.count("\n", 0, control.start())
+        raise PromptyError(
+            f"control character U+{ord(control[0]):04X} is not allowed in YAML",
+            path=path,
+            line=first_line + line,
+            column=control.start() - text.rfind("\n", 0, control.start()),
+            code="yaml",
+        )
+    builder = _Builder(first_line, path)
+    try:
+        node = yaml.compose(text, _Loader)
+        value = {} if node is None else builder.build(node, ())
+    except yaml.MarkedYAMLError as error:
+        raise _explain(error, text, first_line, path) from None
+    except RecursionError:
+        raise PromptyError("nested too deeply", path=path, line=first_line, code="yaml") from None
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise PromptyError(
+            f"the front matter must be `key: value` lines, not {_kind(value)}",
+            path=path,
+            line=first_line,
+            code="yaml",
+        )
+    return value, builder.positions
+
+
+class _Builder:
+    """Values from nodes. Aliases share one object, so they cannot blow up."""
+
+    def __init__(self, first_line: int, path: Path | str | None) -> None:
+        self.first_line = first_line
+        self.path = path
+        self.positions: dict[Path_, tuple[int, int]] = {}
+        self._done: dict[int, Any] = {}
+        self._open: set[int] = set()
+
+    def build(self, node: Any, where: Path_) -> Any:
+        if isinstance(node, yaml.ScalarNode):
+            return node.value if node.style else scalar(node.value)
+        key = id(node)
+        if key in self._done:
+            return self._done[key]
+        if key in self._open:
+            raise self._error(node, "an alias that contains itself")
+        self._open.add(key)
+        value = self._mapping(node, where) if isinstance(node, yaml.MappingNode) else None
+        if isinstance(node, yaml.SequenceNode):
+            value = [self._item(child, (*where, i)) for i, child in enumerate(node.value)]
+        self._open.discard(key)
+        self._done[key] = value
+        return value
+
+    def _item(self, node: Any, where: Path_) -> Any:
+        self.positions[where] = self._place(node)
+        return self.build(node, where)
+
+    def _mapping(self, node: Any, where: Path_) -> dict[Any, Any]:
+        result: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self._error(key_node, f"a key must be text, not {_node_kind(key_node)}")
+            key = key_node.value if key_node.style else scalar(key_node.value)
+            if key in result:
+                first = self.positions[(*where, key)][0]
+                raise self._error(
+                    key_node, f"duplicate key `{key}` (first on line {first})", "duplicate-key"
+                )
+            self.positions[(*where, key)] = self._place(key_node)
+            result[key] = self.build(value_node, (*where, key))
+        return result
+
+    def _place(self, node: Any) -> tuple[int, int]:
+        mark = node.start_mark
+        return self.first_line + mark.line, mark.column + 1
+
+    def _error(self, node: Any, message: str, code: str = "yaml") -> PromptyError:
+        line, column = self._place(node)
+        return PromptyError(message, path=self.path, line=line, column=column, code=code)
+
+
+def scalar(text: str) -> Any:
+    """What an unquoted YAML 1.2 scalar means: null, bool, int, float or the text itself."""
+    if text in _NULL:
+        return None
+    if text in _BOOL:
+        return _BOOL[text]
+    if _INT.match(text):
+        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+    if _FLOAT.match(text):
+        return float(text)
+    return text
+
+
+def _explain(
+    error: yaml.MarkedYAMLError, text: str, first_line: int, path: Path | str | None
+) -> PromptyError:
+    mark = error.problem_mark or error.context_mark
+    tab = _TAB.search(text)
+    if tab:
+        line = text.count("\n", 0, tab.start()) + first_line
+        return PromptyError(
+            "a tab is used for indentation: YAML allows only spaces",
+            path=path,
+            line=line,
+            column=tab[0].index("\t") + 1,
+            code="tab",
+        )
+    cause = " ".join(part for part in (error.context, error.problem) if part)
+    return PromptyError(
+        f"not valid YAML: {cause}",
+        path=path,
+        line=first_line + mark.line if mark else first_line,
+        column=mark.column + 1 if mark else None,
+        code="yaml",
+    )
+
+
+def _kind(value: Any) -> str:
+    return "a list" if isinstance(value, list) else "a single value"
+
+
+def _node_kind(node: Any) -> str:
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"

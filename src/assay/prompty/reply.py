@@ -1,0 +1,310 @@
+"""Reading a judge's reply: the declared outputs, or why not. Never a guess."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from assay.prompty.fences import closed_fences
+from assay.prompty.fields import REASONS, Output
+
+_AROUND = " \t\r\n\f\v\u00a0\u200b\u200c\u200d\u2060\ufeff"
+_OBJECT = re.compile(r'\{\s*["}]')
+_ATTEMPTS = 256
+_INTEGER = re.compile(r"[-+]?\d+(\.0+)?")
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+_SKIPPED = {"skipped", "not_applicable", "not applicable", "n/a"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reply says.
+
+    status: `scored` with all declared outputs in `outputs`; `not_applicable` where the judge
+        declared it; `invalid` with a `cause` (`empty`, `unparseable`, `missing_output`,
+        `wrong_type`, `out_of_scale`, `ambiguous`) and a `message` for people.
+    """
+
+    status: str
+    outputs: Mapping[str, Any]
+    cause: str | None = None
+    message: str | None = None
+
+
+class _Unreadable(Exception):
+    """Carries a cause and a message up to `read`."""
+
+    def __init__(self, cause: str, message: str) -> None:
+        self.cause = cause
+        self.message = message
+        super().__init__(message)
+
+
+def read(text: str, outputs: Mapping[str, Output]) -> Reading:
+    """Read `text` as the declared `outputs`.
+
+    In this order: the whole text as JSON; one fenced block; the one balanced object; then
+    tags (`<score>4</score>`, `<S2>4</S2>`); then, where a single output is declared, a bare
+    value that is the whole answer. Values are converted only where nothing is lost, then
+    checked against their scale.
+    """
+    cleaned = text.strip(_AROUND)
+    if not cleaned:
+        return Reading("invalid", {}, "empty", "the reply is empty")
+    try:
+        found = _find(cleaned, outputs)
+        if _declared_skipped(found, outputs):
+            why = next((found[key] for key in REASONS if found.get(key)), None)
+            message = f"the judge declared it not applicable{f': {why}' if why else ''}"
+            return Reading("not_applicable", dict(found), "judge_declared", message)
+        if not outputs:
+            return Reading("scored", found)
+        values = {
+            name: _value(output, found)
+            for name, output in outputs.items()
+            if output.required or found.get(name) is not None
+        }
+    except _Unreadable as error:
+        return Reading("invalid", {}, error.cause, error.message)
+    return Reading("scored", values)
+
+
+def _find(text: str, outputs: Mapping[str, Output]) -> Mapping[str, Any]:
+    """The object the reply holds, by the names of the outputs."""
+    problem = ""
+    try:
+        whole = _loads(text)
+    except ValueError as error:
+        problem = str(error)
+    else:
+        if isinstance(whole, dict):
+            return _known(whole, text, outputs)
+        return _bare(whole, text, outputs)
+    lines = text.split("\n") if "```" in text or "~~~" in text else []
+    fenced = closed_fences(lines)
+    if len(fenced) == 1:
+        first, last = fenced[0]
+        try:
+            inside = _loads("\n".join(lines[first + 1 : last]).strip(_AROUND))
+        except ValueError as error:
+            problem = str(error)
+        else:
+            if isinstance(inside, dict):
+                return inside
+            return _bare(inside, text, outputs)
+    found = _objects(text)
+    objects = [item for item in found if any(name in item for name in outputs)] or found
+    if objects:
+        if len({json.dumps(item, sort_keys=True) for item in objects}) > 1:
+            raise _Unreadable(
+                "ambiguous", f"the reply holds {len(objects)} JSON objects that disagree"
+            )
+        return _known(objects[0], text, outputs)
+    tagged = _tags(text, outputs)
+    if tagged:
+        return tagged
+    return _bare(text, text, outputs, problem)
+
+
+def _known(found: dict[str, Any], text: str, outputs: Mapping[str, Output]) -> Mapping[str, Any]:
+    """An object; but text that only mentions one is the answer where free text is declared."""
+    only = _single(outputs)
+    if only and not only.scored and only.type in ("string", "any") and only.name not in found:
+        return {only.name: text}
+    return found
+
+
+def _bare(
+    value: Any, text: str, outputs: Mapping[str, Output], problem: str = ""
+) -> Mapping[str, Any]:
+    """A reply that is one value, not an object."""
+    if not outputs:
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            value = float(value) if "." in value else int(value)
+        is_number = isinstance(value, int | float)
+        return {"score": value} if is_number else {"text": text}
+    only = _single(outputs)
+    if only is None:
+        names = ", ".join(outputs)
+        kind = "no JSON object was found" if isinstance(value, str) else f"it is {_kind(value)}"
+        note = f" ({problem})" if problem else ""
+        raise _Unreadable("unparseable", f"a JSON object with {names} was expected; {kind}{note}")
+    if not only.scored and only.type in ("string", "any"):
+        return {only.name: text}
+    if isinstance(value, list | dict) and only.type not in ("array", "object", "any"):
+        raise _Unreadable("unparseable", f"{only.name}: {_kind(value)}, not one value")
+    return {only.name: value}
+
+
+def _single(outputs: Mapping[str, Output]) -> Output | None:
+    required = [output for output in outputs.values() if output.required]
+    return required[0] if len(required) == 1 else None
+
+
+def _tags(text: str, outputs: Mapping[str, Output]) -> dict[str, str]:
+    """Outputs given as `<name>value</name>`, or in the S0/S1/S2 form of older evaluators."""
+    scored = [name for name, output in outputs.items() if output.scored] or ["score"]
+    reasons = [name for name in outputs if name in REASONS] or ["reason"]
+    names = {name: name for name in outputs} | {"S2": scored[0], "S1": reasons[0]}
+    found: dict[str, str] = {}
+    for tag, name in names.items():
+        values = {v.strip(_AROUND) for v in _between(text, f"<{tag}>", f"</{tag}>")}
+        if len(values) > 1:
+            raise _Unreadable("ambiguous", f"the reply gives <{tag}> more than one value")
+        if values:
+            found.setdefault(name, values.pop())
+    return found if scored[0] in found else {}
+
+
+def _between(text: str, opening: str, closing: str) -> list[str]:
+    found = []
+    start = text.find(opening)
+    while start >= 0:
+        end = text.find(closing, start)
+        if end < 0:
+            break
+        found.append(text[start + len(opening) : end])
+        start = text.find(opening, end)
+    return found
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    """The JSON objects in prose, outermost only. Failed attempts are bounded: see _ATTEMPTS."""
+    found: list[dict[str, Any]] = []
+    failed = 0
+    match = _OBJECT.search(text)
+    while match and failed < _ATTEMPTS:
+        end = match.start() + 1
+        try:
+            value, end = _DECODER.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            failed += 1
+        else:
+            found.append(value)
+        match = _OBJECT.search(text, end)
+    return found
+
+
+def _loads(text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Unreadable("ambiguous", f"the reply gives `{twice}` twice")
+    return result
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant)
+
+
+def _declared_skipped(found: Mapping[str, Any], outputs: Mapping[str, Output]) -> bool:
+    status = found.get("status")
+    if "status" in outputs or not isinstance(status, str):
+        return False
+    scored = [name for name, output in outputs.items() if output.scored] or ["score"]
+    return status.strip().lower() in _SKIPPED and all(found.get(name) is None for name in scored)
+
+
+def _value(output: Output, found: Mapping[str, Any]) -> Any:
+    if output.name not in found:
+        near = next((key for key in found if key.casefold() == output.name.casefold()), None)
+        hint = f"; it has `{near}`" if near else f"; it has {', '.join(map(str, found))}"
+        raise _Unreadable(
+            "missing_output", f"`{output.name}` is not in the reply{hint if found else ''}"
+        )
+    value = found[output.name]
+    if value is None and (output.nullable or not output.required):
+        return None
+    converted = convert(output, value)
+    if output.levels and converted not in output.levels:
+        raise _Unreadable("out_of_scale", f"`{output.name}` is {converted}, not {output.scale}")
+    low, high = output.minimum, output.maximum
+    if (low is not None and converted < low) or (high is not None and converted > high):
+        raise _Unreadable("out_of_scale", f"`{output.name}` is {converted}, outside {output.scale}")
+    return converted
+
+
+def convert(output: Output, value: Any) -> Any:
+    """`value` in the declared type where nothing is lost; "2" is 2, 4.5 is no integer.
+
+    Raises the reason why not, which `read` turns into an invalid reading.
+    """
+    result = _CONVERTERS.get(output.type, lambda value, _: value)(value, output)
+    if result is None:
+        shown = json.dumps(value, ensure_ascii=False, default=str)
+        shown = shown if len(shown) <= 80 else shown[:77] + "..."
+        wanted = output.scale if output.type == "string" and output.levels else output.type
+        raise _Unreadable("wrong_type", f"`{output.name}` is {shown}, not {wanted}")
+    return result
+
+
+def _to_integer(value: Any, _: Output) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    if isinstance(value, str):
+        text = value.strip(_AROUND)
+        return int(text.split(".")[0]) if _INTEGER.fullmatch(text) and len(text) < 100 else None
+    return value if isinstance(value, int) else None
+
+
+def _to_number(value: Any, _: Output) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        text = value.strip(_AROUND)
+        return float(text) if _NUMBER.fullmatch(text) and len(text) < 100 else None
+    return value if isinstance(value, int | float) else None
+
+
+def _to_boolean(value: Any, _: Output) -> bool | None:
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip(_AROUND).lower())
+    return value if isinstance(value, bool) else None
+
+
+def _to_string(value: Any, output: Output) -> str | None:
+    if isinstance(value, bool | int | float):
+        value = json.dumps(value)
+    if not isinstance(value, str):
+        return None
+    if not output.levels:
+        return value
+    wanted = _fold(value)
+    return next((level for level in output.levels if _fold(str(level)) == wanted), None)
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).strip(_AROUND).casefold()
+
+
+_CONVERTERS: dict[str, Any] = {
+    "integer": _to_integer,
+    "number": _to_number,
+    "boolean": _to_boolean,
+    "string": _to_string,
+    "array": lambda value, _: value if isinstance(value, list) else None,
+    "object": lambda value, _: value if isinstance(value, dict) else None,
+}
+
+
+def _kind(value: Any) -> str:
+    return {list: "a list", dict: "an object", bool: "a boolean", type(None): "null"}.get(
+        type(value), "a number" if isinstance(value, int | float) else "text"
+    )
