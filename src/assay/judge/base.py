@@ -45,6 +45,7 @@ class Reply:
     refusal: the model's own words where it declined.
     tool_calls: calls the model made instead of, or beside, an answer: {"name", "arguments"}.
     attempts: requests it took, the successful one included.
+    limits: the server's `x-ratelimit-*` headers without that prefix, where it sent any.
     """
 
     text: str
@@ -56,6 +57,7 @@ class Reply:
     tool_calls: tuple[Mapping[str, str], ...] = ()
     attempts: int = 1
     cached: bool = False
+    limits: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
 
 
 @runtime_checkable

@@ -320,6 +320,10 @@ def similarity(texts: Mapping[str, list[str]]) -> Measure:
     return _against_truth(texts, near=0.4, recall=0.5)
 
 
+def _same(one: str, other: str) -> bool:
+    return one.casefold().split() == other.casefold().split()
+
+
 def response_completeness(texts: Mapping[str, list[str]]) -> Measure:
     """As similarity, but what the answer says beyond the ground truth does not count."""
     return _against_truth(texts, near=0.3, recall=0.7)
@@ -327,7 +331,7 @@ def response_completeness(texts: Mapping[str, list[str]]) -> Measure:
 
 def _against_truth(texts: Mapping[str, list[str]], *, near: float, recall: float) -> Measure:
     response, truth = _joined(texts["response"]), _joined(texts["ground_truth"])
-    if response.raw.casefold().split() == truth.raw.casefold().split():
+    if response.terms == truth.terms and _same(response.raw, truth.raw):
         return Measure(1.0, "the answer is the ground truth word for word")
     cosine = nearness(truth, response)
     found = coverage(truth.terms, response.term_set)
@@ -460,7 +464,8 @@ def _embed(pieces: Sequence[str]) -> Vector:
     matrix = _table()[1]
     ids = list(chain.from_iterable(map(_tokens, pieces)))
     vector: Vector = np.add.reduce(matrix.take(ids, axis=0), axis=0) if ids else matrix[0] * 0
-    return vector / max(float(vector @ vector) ** 0.5, 1e-9)
+    vector /= max(float(vector @ vector) ** 0.5, 1e-9)
+    return vector
 
 
 @lru_cache(maxsize=50_000)

@@ -94,10 +94,10 @@ class Lexicon:
     def numbers_of(self, pieces: list[str]) -> frozenset[str]:
         found: set[str] = set()
         marker = 0
-        for piece in [piece for piece in pieces if piece in self.numbers]:
+        for piece in filter(self.numbers.__contains__, pieces):
             match = _MARKER.fullmatch(piece)
-            if match and int(match[1]) == marker + 1:
-                marker += 1
+            if match and int(match[1]) in (1, marker + 1):
+                marker = int(match[1])
             else:
                 found.update(self.numbers[piece])
         return frozenset(found)
@@ -156,20 +156,16 @@ class Lexicon:
 
 
 class Sentence:
-    """One sentence: its pieces between white space, read when asked for."""
+    """One sentence: its pieces between white space, and its terms that are negated."""
 
     def __init__(self, pieces: list[str], lexicon: Lexicon) -> None:
         self.pieces = pieces
+        self.negated = lexicon.negated_of(pieces)
         self._lexicon = lexicon
 
     @cached_property
     def term_set(self) -> frozenset[str]:
         return frozenset(self._lexicon.terms_of(self.pieces))
-
-    @cached_property
-    def negated(self) -> frozenset[str]:
-        """The terms that stand behind a negation."""
-        return self._lexicon.negated_of(self.pieces)
 
     @property
     def text(self) -> str:
@@ -254,19 +250,31 @@ def _flips(sentence: Sentence, sources: Sequence[Text], least: float) -> bool:
     own = sentence.term_set
     # A Dice of `least` takes this many terms in common, however short the other sentence is.
     needed = max(1.0, len(own) * least / (2 - least))
-    near = [
-        t for source in sources if len(own & source.term_set) >= needed for t in source.sentences
-    ]
-    if not (sentence.negated or any(other.negated for other in near)):
+    near = [source for source in sources if len(own & source.term_set) >= needed]
+    # Most sentences negate nothing: look at the few that could be a reversal before the rest.
+    negating = near if sentence.negated else [source for source in near if source.negated]
+    if not any(
+        _reversed(sentence, other, least)
+        for source in negating
+        for other in source.sentences
+        if sentence.negated or other.negated
+    ):
         return False
-    best, nearest = 0.0, sentence
-    for other in near:
-        dice = 2 * len(own & other.term_set) / (len(own) + len(other.term_set))
-        if dice > best:
-            best, nearest = dice, other
-    common = own & nearest.term_set
-    changed = nearest.negated ^ sentence.negated
-    return best >= least and any(term in common or term == _SOMEWHERE for term in changed)
+    others = (other for source in near for other in source.sentences)
+    return _reversed(sentence, max(others, key=lambda other: _dice(own, other.term_set)), least)
+
+
+def _reversed(one: Sentence, other: Sentence, least: float) -> bool:
+    changed = one.negated ^ other.negated
+    if not changed or _dice(one.term_set, other.term_set) < least:
+        return False
+    common = one.term_set & other.term_set
+    return any(term in common or term == _SOMEWHERE for term in changed)
+
+
+def _dice(one: frozenset[str], other: frozenset[str]) -> float:
+    """1 for the same terms, and low where one of the two says much more; 0..1."""
+    return 2 * len(one & other) / max(1, len(one) + len(other))
 
 
 def _pairs(run: str) -> list[str]:

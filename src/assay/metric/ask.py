@@ -1,0 +1,159 @@
+"""One prompt, one judge, one answer that fits what the file declares, or why there is none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay.errors import JudgeError, JudgeRefusal
+from assay.judge.base import Decider, Judge, Message, Reply
+from assay.metric.score import Call, Status
+from assay.prompty import Prompty
+from assay.prompty.reply import Reading
+
+LARGER = 4
+"""How many times the limit a truncated reply gets when it is asked for once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome of asking: outputs where the status is `scored`, and every call it took."""
+
+    status: Status
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    cause: str | None = None
+    message: str | None = None
+    calls: tuple[Call, ...] = ()
+
+
+async def ask(
+    prompty: Prompty, values: Mapping[str, Any], judge: Judge, *, reask: int = 1
+) -> Answer:
+    """Render, ask, read. An invalid reply is asked again up to `reask` times, with the reason;
+    a truncated one gets a larger limit instead.
+
+    Raises RenderError for values the template cannot print, JudgeError where no first answer
+    could be had.
+    """
+    if isinstance(judge, Decider):
+        reply = await judge.decide(prompty, values)
+        return _answer(prompty, reply, prompty.parameters, [_call(prompty, reply, "")])
+    messages: list[Message] = prompty.render(values)
+    settings = dict(prompty.parameters)
+    calls: list[Call] = []
+    note: str | None = None
+    while True:
+        try:
+            reply = await judge.complete(messages, **settings)
+        except JudgeRefusal as error:
+            return Answer("refused", {}, error.cause, str(error), tuple(calls))
+        except JudgeError as error:
+            if not calls:
+                raise
+            note = f"asked again, but {error}"
+            return Answer("invalid", {}, answer.cause, f"{answer.message}; {note}", tuple(calls))
+        calls.append(_call(prompty, reply, messages_sha(messages), note))
+        answer = _answer(prompty, reply, settings, calls)
+        if answer.status != "invalid" or len(calls) > reask:
+            return answer
+        note = answer.message
+        if answer.cause != "truncated":
+            messages = [*messages, *_repair(reply, answer.message)]
+        elif not _enlarge(settings):
+            return answer
+
+
+def messages_sha(messages: Sequence[Message]) -> str:
+    """Hash of messages as they are sent, 16 hex digits."""
+    text = json.dumps(messages, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _answer(
+    prompty: Prompty, reply: Reply, settings: Mapping[str, Any], calls: Sequence[Call]
+) -> Answer:
+    done = tuple(calls)
+    if reply.refusal:
+        return Answer("refused", {}, "refusal", f"the judge declined: {reply.refusal}", done)
+    if reply.finish_reason == "content_filter":
+        message = "the content filter stopped the answer"
+        return Answer("refused", {}, "content_filter", message, done)
+    text = reply.text
+    if reply.tool_calls:
+        name = reply.tool_calls[0]["name"]
+        if len(reply.tool_calls) > 1 or name not in _tool_names(settings):
+            asked = ", ".join(call["name"] for call in reply.tool_calls)
+            message = f"the model answered with tool calls the file does not ask for: {asked}"
+            return Answer("invalid", {}, "tool_call", message, done)
+        text = reply.tool_calls[0]["arguments"]
+    reading = prompty.read(text)
+    if reply.finish_reason == "length" and not _is_whole(text, reading):
+        return Answer("invalid", {}, "truncated", _truncated(reply, settings), done)
+    status: Status = "scored" if reading.status == "scored" else "invalid"
+    if reading.status == "not_applicable":
+        status = "not_applicable"
+    return Answer(status, reading.outputs, reading.cause, reading.message, done)
+
+
+def _is_whole(text: str, reading: Reading) -> bool:
+    """Whether a reply that met its limit had said all: only a closed JSON object shows that."""
+    return reading.status == "scored" and text.rstrip().endswith(("}", "```"))
+
+
+def _truncated(reply: Reply, settings: Mapping[str, Any]) -> str:
+    name = "max_completion_tokens" if "max_completion_tokens" in settings else "max_tokens"
+    limit = settings.get(name)
+    spent = reply.usage.reasoning_tokens
+    thought = f", {spent} tokens of it spent on reasoning" if spent else ""
+    present = f"is {limit}" if limit else "is not set in the file"
+    return f"the reply was cut off at its limit{thought}: raise {name}, which {present}"
+
+
+def _enlarge(settings: dict[str, Any]) -> bool:
+    for name in ("max_tokens", "max_completion_tokens"):
+        if isinstance(settings.get(name), int):
+            settings[name] *= LARGER
+            return True
+    return False
+
+
+def _repair(reply: Reply, why: str | None) -> list[Message]:
+    text = reply.text or "\n".join(call["arguments"] for call in reply.tool_calls)
+    return [
+        {"role": "assistant", "content": text},
+        {
+            "role": "user",
+            "content": f"That reply cannot be used: {why}. Answer again, in exactly the form "
+            "that was asked for, and with nothing else.",
+        },
+    ]
+
+
+def _tool_names(settings: Mapping[str, Any]) -> set[str]:
+    tools = settings.get("tools")
+    names = set()
+    for tool in tools if isinstance(tools, list) else ():
+        function = tool.get("function", tool) if isinstance(tool, Mapping) else {}
+        names.add(str(function.get("name")))
+    return names
+
+
+def _call(prompty: Prompty, reply: Reply, sha: str, note: str | None = None) -> Call:
+    text = reply.text
+    if not text and reply.tool_calls:
+        text = json.dumps(list(reply.tool_calls), ensure_ascii=False)
+    return Call(
+        prompt=prompty.path.name if prompty.path else prompty.name,
+        reply=text,
+        usage=reply.usage,
+        latency=round(reply.latency, 4),
+        attempts=reply.attempts,
+        finish_reason=reply.finish_reason,
+        model=reply.model,
+        messages_sha=sha,
+        note=note,
+        cached=reply.cached,
+    )

@@ -1,0 +1,80 @@
+"""From a name or a path to an evaluator."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from assay.errors import SetupError
+from assay.judge.base import Judge
+from assay.metric.evaluator import Evaluator, PromptEvaluator
+from assay.metric.function import FunctionEvaluator
+from assay.prompty import load as load_prompty
+
+SUFFIX = ".prompty"
+
+
+def load(
+    source: str | Path | Callable[..., Any] | Evaluator,
+    *,
+    judge: str | Judge | None = None,
+    name: str | None = None,
+    **options: Any,
+) -> Any:
+    """An evaluator from a .prompty file, the name of one that ships with assay, or a callable.
+
+    A name is looked for in `./evaluators` first, so that an edited copy wins. judge: what
+    answers, as in `assay.judge.resolve` with the same further options (`base_url`, ...); left
+    out, the file, ASSAY_JUDGE and assay.toml are asked when the first row is scored.
+    Raises SetupError for a name that is not known, PromptyError for a file that cannot be used.
+    """
+    chosen = None
+    if judge is not None or options:
+        from assay.judge.limits import Limited
+        from assay.judge.resolve import resolve
+
+        chosen = Limited(resolve(judge, **options))
+    if isinstance(source, str | Path):
+        return PromptEvaluator(load_prompty(find(source)), chosen)
+    if hasattr(source, "score") and hasattr(source, "inputs"):
+        return source
+    if callable(source):
+        return FunctionEvaluator(source, name or _name_of(source))
+    raise SetupError(f"{source!r} is no evaluator: give a name, a .prompty file or a callable")
+
+
+def find(source: str | Path) -> Path:
+    """The file behind a name or a path. Raises SetupError with the nearest names."""
+    path = Path(source)
+    if path.suffix == SUFFIX or path.is_file():
+        if path.is_file():
+            return path
+        raise SetupError(f"no such file: {path}")
+    if path.is_dir():
+        raise SetupError(f"{path} is a folder; name a {SUFFIX} file in it")
+    for folder in folders():
+        if len(path.parts) == 1 and (folder / f"{source}{SUFFIX}").is_file():
+            return folder / f"{source}{SUFFIX}"
+    names = shipped()
+    near = difflib.get_close_matches(str(source), names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    raise SetupError(f"no evaluator {str(source)!r}: {hint}")
+
+
+def folders() -> list[Path]:
+    """Where names are looked for: the working folder's own, then what ships with assay."""
+    package = Path(__file__).resolve().parents[1]
+    places = [Path("evaluators"), package / "evaluators", package.parents[1] / "evaluators"]
+    return [place for place in places if place.is_dir()]
+
+
+def shipped() -> list[str]:
+    """The names that can be given instead of a path."""
+    return sorted({path.stem for folder in folders() for path in folder.glob(f"*{SUFFIX}")})
+
+
+def _name_of(source: Any) -> str:
+    name = getattr(source, "name", None) or getattr(source, "__name__", None)
+    return str(name or type(source).__name__)

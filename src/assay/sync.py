@@ -1,0 +1,32 @@
+"""The one sync door: run a coroutine from plain code, also inside a running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from functools import cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, from one background loop that all callers share.
+
+    Judges keep their connections there from call to call. On Ctrl-C the work is cancelled and
+    waited for, so that what it holds is written.
+    """
+    future = asyncio.run_coroutine_threadsafe(work, _loop())
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        future.cancel()
+        raise
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="assay", daemon=True).start()
+    return loop
