@@ -51,7 +51,9 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'assay' has no attribute {name!r}")
-    value = import_module("assay.prompty") if name == "prompty" else getattr(import_module(home), name)
+    value = (
+        import_module("assay.prompty") if name == "prompty" else getattr(import_module(home), name)
+    )
     globals()[name] = value
     return value
 

@@ -1,11 +1,11 @@
 """`assay.toml`: what a team sets once, found in the working folder or above it.
 
-    judge = "azure:gpt-4o"
+judge = "azure:gpt-4o"
 
-    [connections.open_ai_connection]
-    type = "azure_openai"
-    azure_endpoint = "https://name.openai.azure.com"
-    api_key = "${env:AZURE_OPENAI_API_KEY}"
+[connections.open_ai_connection]
+type = "azure_openai"
+azure_endpoint = "https://name.openai.azure.com"
+api_key = "${env:AZURE_OPENAI_API_KEY}"
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.errors import InputError, JudgeRefusal, SetupError
 from assay.judge.base import Message, Reply
-from assay.judge.lexical import Text, content_words, coverage, negations_flipped, read
+from assay.judge.lexical import Text, content_words, coverage, language, negations_flipped, read
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,11 +84,11 @@ _REASONS = ("reason", "reasoning", "explanation", "rationale", "thoughts", "thou
 _SUMMARY = re.compile("summar|zusammenfass|resum")
 
 KNOTS: dict[str, tuple[float, ...]] = {
-    "similarity": (0.0, 0.14, 0.36, 0.62, 0.80, 1.0),
+    "similarity": (0.0, 0.09, 0.33, 0.60, 0.82, 1.0),
     "groundedness": (0.0, 0.25, 0.50, 0.72, 0.87, 1.0),
-    "relevance": (0.0, 0.20, 0.38, 0.52, 0.63, 1.0),
-    "retrieval": (0.0, 0.25, 0.45, 0.60, 0.70, 1.0),
-    "response_completeness": (0.0, 0.15, 0.38, 0.62, 0.82, 1.0),
+    "relevance": (0.0, 0.20, 0.38, 0.55, 0.65, 1.0),
+    "retrieval": (0.0, 0.25, 0.42, 0.56, 0.68, 1.0),
+    "response_completeness": (0.0, 0.20, 0.42, 0.66, 0.85, 1.0),
 }
 """Raw measure (0..1) at the quality 0, .2, .4, .6, .8, 1; linear between them.
 
@@ -101,7 +101,8 @@ PASS_QUALITY = 0.6
 _NUMBERS_DIFFER = 0.45  # an answer with another number, or negated, is at most level 1 of 0..3
 _NUMBER_UNSUPPORTED = 0.6
 _NOT_AN_ANSWER = 0.39  # level 2 of 5: takes up the subject, answers nothing
-_LEAST_WORDS = 3
+_LONG_ANSWER = 25  # content words; ai_rag_chat's answers, where the cuts come from, have 38
+_STRANGE = 0.4  # a raw measure below it may come of two languages
 _NONCOMMITTAL = re.compile(
     r"\b(?:i (?:do not|don't|cannot|can't|am not able to) (?:know|answer|find|help)"
     r"|(?:is|are) not (?:specified|mentioned|clear|provided|stated)"
@@ -139,6 +140,9 @@ class BaselineJudge:
 
     def __post_init__(self) -> None:
         _folder()
+
+    def __reduce__(self) -> tuple[type[BaselineJudge], tuple[()]]:
+        return BaselineJudge, ()  # plans hold compiled templates; another process makes its own
 
     @property
     def name(self) -> str:
@@ -293,26 +297,44 @@ def _texts(value: Any, column: str) -> list[str]:
 
 def _decided(plan: _Plan, texts: Mapping[str, list[str]]) -> dict[str, Any]:
     metric = plan.metric or ""
-    for role, found in texts.items():
-        if not any(read(text).terms for text in found):
-            raise JudgeRefusal(
-                f"the baseline judge finds no content word in {plan.columns[role]!r}",
-                cause="nothing_to_measure",
-            )
-    measure = MEASURES[metric](texts)
     scale = _scale(plan.output)
     assert scale is not None, "make_plan refuses an output without a scale"
-    value = scale(min(quality_of(metric, measure.raw), measure.limit))
-    reason = f"Baseline, not a language model: {measure.found}."
-    return dict.fromkeys(plan.reasons, reason) | {plan.output.name: value}
+    measured = measure(metric, texts)
+    reason = f"Baseline, not a language model: {measured.found}."
+    return dict.fromkeys(plan.reasons, reason) | {
+        plan.output.name: scale(quality(metric, measured))
+    }
 
 
-def quality_of(metric: str, raw: float) -> float:
-    """Quality (0..1) of a raw measure (0..1) of `metric`: see KNOTS."""
-    knots = KNOTS[metric]
+def measure(metric: str, texts: Mapping[str, list[str]]) -> Measure:
+    """Measure one row. `texts` by role: query, response, context (one a passage), ground_truth.
+
+    Raises JudgeRefusal where a text has no content word, or the texts no common language.
+    """
+    for role in METRICS[metric]:
+        if not any(read(text).terms for text in texts[role]):
+            raise JudgeRefusal(
+                f"the baseline judge finds no content word in the {role}",
+                cause="nothing_to_measure",
+            )
+    measured = _MEASURES[metric](texts)
+    if measured.raw < _STRANGE:
+        spoken = {role: language(_joined(texts[role])) for role in METRICS[metric]}
+        if None not in spoken.values() and len(set(spoken.values())) > 1:
+            raise JudgeRefusal(
+                f"the baseline judge cannot compare {' and '.join(spoken)} in different languages",
+                cause="nothing_to_measure",
+            )
+    return measured
+
+
+def quality(metric: str, measured: Measure) -> float:
+    """Quality (0..1) of a measure of `metric`: see KNOTS."""
+    knots, raw = KNOTS[metric], measured.raw
     at = min(bisect_right(knots, raw), len(knots) - 1)
     low, high = knots[at - 1], knots[at]
-    return min(1.0, max(0.0, (at - 1 + (raw - low) / (high - low)) / (len(knots) - 1)))
+    reached = (at - 1 + (raw - low) / (high - low)) / (len(knots) - 1)
+    return max(0.0, min(1.0, reached, measured.limit))
 
 
 def similarity(texts: Mapping[str, list[str]]) -> Measure:
@@ -375,15 +397,19 @@ def groundedness(texts: Mapping[str, list[str]]) -> Measure:
 
 
 def relevance(texts: Mapping[str, list[str]]) -> Measure:
-    """How near the answer is to the question: tells another subject, not a bad answer."""
+    """How near the answer is to the question: tells another subject, not a bad answer.
+
+    A short answer need not repeat the question ("Paris"), so that being far from it says
+    nothing: JudgeRefusal.
+    """
     query, response = _joined(texts["query"]), _joined(texts["response"])
-    if len(response.terms) < _LEAST_WORDS:
+    raw, said = _about(query, response)
+    if raw < KNOTS["relevance"][3] and len(response.terms) < _LONG_ANSWER:
         raise JudgeRefusal(
-            f"the baseline judge cannot tell whether an answer of fewer than {_LEAST_WORDS}"
-            " content words answers the question",
+            "the baseline judge cannot tell whether a short answer that repeats little of the"
+            " question answers it",
             cause="nothing_to_measure",
         )
-    raw, said = _about(query, response)
     said += " in the answer"
     if _NONCOMMITTAL.search(response.raw.casefold().replace("’", "'")):
         return Measure(raw, f"{said}, and it reads like a refusal", _NOT_AN_ANSWER)
@@ -397,7 +423,7 @@ def retrieval(texts: Mapping[str, list[str]]) -> Measure:
     best = max(raw for raw, _ in measured)
     rank = next(i for i, (raw, _) in enumerate(measured) if raw >= best - 0.05)
     said = f"{measured[rank][1]} in passage {rank + 1} of {len(measured)}, the nearest"
-    return Measure(measured[rank][0], said, 1 - 0.2 * min(rank, 2))
+    return Measure(measured[rank][0], said, (1.0, 0.7, 0.5)[min(rank, 2)])
 
 
 def _about(query: Text, text: Text) -> tuple[float, str]:
@@ -406,7 +432,7 @@ def _about(query: Text, text: Text) -> tuple[float, str]:
     return 0.6 * cosine + 0.4 * found, said
 
 
-MEASURES: dict[str, Callable[[Mapping[str, list[str]]], Measure]] = {
+_MEASURES: dict[str, Callable[[Mapping[str, list[str]]], Measure]] = {
     "similarity": similarity,
     "groundedness": groundedness,
     "relevance": relevance,

@@ -24,18 +24,15 @@ _TOKEN = re.compile(
     rf"|[^\W\d_{_UNSPACED}]+(?:'[^\W\d_]+)?"  # a word
     r"|\d+(?:[.,]\d+)*"  # a number
 )
-_RUN = re.compile(rf"[{_UNSPACED}]")
+_RUN = re.compile(rf"[{_UNSPACED}]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 _CITATION = re.compile(r"\[[^\[\]\s]*[\d.#][^\[\]\s]*\]")
 _MARKER = re.compile(r"\(?(\d{1,2})[.)]")
 _WIDE_STOP = re.compile("([。！？][」』）]?)")
-# White space after a full stop, an empty line, or a line break before a bullet. Any other line
-# break inside a paragraph is only a wrapped line.
-_SENTENCE_END = re.compile(
-    r"\s(?:(?<=[.!?…。！？]\s)|(?<=[.!?…。！？][\"'”’»)\]」』）*]\s))\s*"
-    r"|\n\s*\n|\n(?=\s*(?:[-*•#|]|\d+[.)]\s))"
-)
+_END = re.compile("[.!?…。！？][\"'”’»)\\]」』）*]*$")
+# An empty line, or a line break before a bullet: any other line break is a wrapped line.
+_BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•#|]|\d+[.)]\s))")
 
 _STOP_EN = """a an the and or but if of to in on at by for from with as is are was were be been
 being am do does did have has had i you he she it we they me him her us them my your his its our
@@ -46,7 +43,11 @@ fue ser está están hay ha han su sus lo le les como más muy qué cuál cuánd
 _STOP_DE = """der die das den dem des ein eine einen einem einer eines und oder aber von zu im in
 mit für auf ist sind war waren wird werden hat haben sich es er sie wir ihr als auch an aus bei
 nach wie was wer wann wo warum dass zum zur kann können"""
-STOP = frozenset(f"{_STOP_EN} {_STOP_ES} {_STOP_DE}".split())
+_STOPS = {
+    language: frozenset(words.split())
+    for language, words in (("en", _STOP_EN), ("es", _STOP_ES), ("de", _STOP_DE))
+}
+STOP = frozenset[str]().union(*_STOPS.values())
 
 _NEGATIVE = """not no never none neither nor without cannot nicht kein keine keinen keinem keiner
 nie niemals ohne nunca sin ningún ninguna jamás tampoco"""
@@ -80,6 +81,7 @@ class Lexicon:
         self.words: dict[str, tuple[str, ...]] = {}  # whole, for embeddings
         self.numbers: dict[str, tuple[str, ...]] = {}  # only of pieces that hold some
         self.negating: dict[str, bool] = {}  # only pieces that negate; True: a word inside
+        self.ending: set[str] = set()  # pieces that end a sentence
         self.characters = 0
 
     def terms_of(self, pieces: list[str]) -> list[str]:
@@ -148,6 +150,8 @@ class Lexicon:
                 words.append(token)
         if numbers:
             self.numbers[piece] = tuple(numbers)
+        if _END.search(piece):
+            self.ending.add(piece)
         self.characters += len(piece)
         self.words[piece] = tuple(words)
         # "2." in a list says nothing; at a sentence's end it still is a number.
@@ -158,14 +162,19 @@ class Lexicon:
 class Sentence:
     """One sentence: its pieces between white space, and its terms that are negated."""
 
+    __slots__ = ("_lexicon", "_term_set", "negated", "pieces")
+
     def __init__(self, pieces: list[str], lexicon: Lexicon) -> None:
         self.pieces = pieces
         self.negated = lexicon.negated_of(pieces)
         self._lexicon = lexicon
+        self._term_set: frozenset[str] | None = None
 
-    @cached_property
+    @property
     def term_set(self) -> frozenset[str]:
-        return frozenset(self._lexicon.terms_of(self.pieces))
+        if self._term_set is None:  # functools.cached_property takes a lock, and there are many
+            self._term_set = frozenset(self._lexicon.terms_of(self.pieces))
+        return self._term_set
 
     @property
     def text(self) -> str:
@@ -200,8 +209,16 @@ class Text:
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
-        cut = map(str.split, _SENTENCE_END.split(self._plain))
-        return tuple(Sentence(pieces, self._lexicon) for pieces in cut if pieces)
+        found: list[Sentence] = []
+        broken = "\n" in self.raw
+        for block in map(str.split, _BREAK.split(self._plain)) if broken else (self.pieces,):
+            start = 0
+            ends = [i for i, piece in enumerate(block, 1) if piece in self._lexicon.ending]
+            for end in (*ends, len(block)):
+                if start < end:
+                    found.append(Sentence(block[start:end], self._lexicon))
+                start = end
+        return tuple(found)
 
 
 _current = Lexicon()
@@ -228,6 +245,16 @@ def content_words(piece: str) -> tuple[str, ...]:
     lexicon = _lexicon()
     lexicon.terms_of([piece])
     return lexicon.words[piece]
+
+
+def language(text: Text) -> str | None:
+    """en, es or de by its small words, `unspaced` for a script without spaces; None: unclear."""
+    if not text.raw.isascii() and 3 * len("".join(_RUN.findall(text.raw))) > len(text.raw):
+        return "unspaced"
+    words = text.raw.casefold().split()
+    counts = sorted((len(stop.intersection(words)), name) for name, stop in _STOPS.items())
+    (second, _), (first, name) = counts[-2:]
+    return name if first >= 3 and first >= 2 * second else None
 
 
 def coverage(terms: Collection[str], known: frozenset[str]) -> float:

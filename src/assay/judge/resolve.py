@@ -156,9 +156,7 @@ def _openai_login(settings: Mapping[str, Any], url: Any, credential: Any) -> Cre
     raise SetupError("no key for OpenAI: set OPENAI_API_KEY, or give --base-url for another server")
 
 
-def _azure(
-    deployment: str, settings: Mapping[str, Any], credential: Any, timeout: float
-) -> Judge:
+def _azure(deployment: str, settings: Mapping[str, Any], credential: Any, timeout: float) -> Judge:
     from assay.judge import wire
 
     endpoint = settings.get("endpoint") or os.environ.get("AZURE_OPENAI_ENDPOINT")

@@ -59,8 +59,7 @@ class OpenAIJudge:
 
     def describe(self) -> dict[str, Any]:
         changed = {
-            name: f"sent as {other}" if other else "not sent"
-            for name, other in self.learnt.items()
+            name: f"sent as {other}" if other else "not sent" for name, other in self.learnt.items()
         }
         return {
             "judge": self.name,

@@ -66,7 +66,9 @@ def declared_or_inferred(
     """The declared outputs; where there are none, what the values themselves look like."""
     if outputs:
         return dict(outputs)
-    return {name: Output(name, type=type_name(type(value).__name__)) for name, value in values.items()}
+    return {
+        name: Output(name, type=type_name(type(value).__name__)) for name, value in values.items()
+    }
 
 
 def reason_of(values: Mapping[str, Any]) -> str | None:

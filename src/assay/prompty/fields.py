@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -153,58 +154,69 @@ def _input(name: str, spec: Any) -> Input:
 def _output(name: str, spec: Any) -> Output:
     if not isinstance(spec, Mapping):
         return Output(name, type=type_name(spec))
-    levels = _levels(spec)
+    listed = _levels(spec)
     declared = spec.get("type", spec.get("kind"))
-    nullable = spec.get("nullable") is True
+    nullable = spec.get("nullable") is True or any(value is None for value, _ in listed)
     if isinstance(declared, list):
         nullable = nullable or "null" in declared
         declared = next((word for word in declared if word != "null"), None)
+    listed = [(value, text) for value, text in listed if value is not None]
+    minimum = _number(name, spec, "minimum", "min_value", "min")
+    maximum = _number(name, spec, "maximum", "max_value", "max")
     kind = type_name(declared)
-    if levels and kind == "any":
-        kind = _type_of_values(levels)
+    if kind == "any" and listed:
+        kind = _type_of_values([value for value, _ in listed])
+    elif kind == "any" and (minimum, maximum) != (None, None):
+        kind = "number"
+    if kind not in ("integer", "number", "boolean") and (minimum, maximum) != (None, None):
+        raise PromptyError(f"output `{name}`: minimum and maximum are for numbers, not for {kind}")
     return Output(
         name,
         type=kind,
         required=spec.get("required") is not False,
         nullable=nullable,
-        minimum=_number(name, spec, "minimum", "min_value", "min"),
-        maximum=_number(name, spec, "maximum", "max_value", "max"),
+        minimum=minimum,
+        maximum=maximum,
         threshold=_number(name, spec, "threshold"),
         direction=_direction(name, spec),
         is_primary=spec.get("is_primary") is True,
         description=str(spec.get("description") or ""),
-        levels=levels,
+        levels={
+            _level(name, kind, value): None if text is None else str(text)
+            for value, text in listed
+        },
     )
 
 
-def _levels(spec: Mapping[str, Any]) -> dict[Any, str | None]:
+def _levels(spec: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """The values an output may have, each with its text or None, in the file's order."""
     levels = spec.get("levels")
     if isinstance(levels, Mapping):
-        return {value: None if text is None else str(text) for value, text in levels.items()}
+        return list(levels.items())
     for key in ("anyOf", "oneOf"):
-        found: dict[Any, str | None] = {}
-        for branch in spec.get(key) or []:
-            if not isinstance(branch, Mapping):
-                continue
-            values = branch.get("enumValues", branch.get("enum"))
-            if "const" in branch:
-                values = [branch["const"]]
-            for value in values or []:
-                found[value] = branch.get("description")
+        branches = spec.get(key)
+        found: list[tuple[Any, Any]] = []
+        for branch in branches if isinstance(branches, list) else ():
+            if isinstance(branch, Mapping):
+                values = branch.get("enumValues", branch.get("enum"))
+                values = [branch["const"]] if "const" in branch else values
+                text = branch.get("description")
+                found += [(value, text) for value in (values if isinstance(values, list) else ())]
         if found:
             return found
     values = spec.get("enum", spec.get("enumValues"))
     if not isinstance(values, list):
-        return {}
+        return []
     texts = spec.get("enumDescriptions")
     if isinstance(texts, Mapping):
-        return {value: texts.get(value) for value in values}
+        by_name = {str(value): text for value, text in texts.items()}
+        texts = [by_name.get(str(value)) for value in values]
     texts = texts if isinstance(texts, list) else []
-    return {value: texts[i] if i < len(texts) else None for i, value in enumerate(values)}
+    return [(value, texts[i] if i < len(texts) else None) for i, value in enumerate(values)]
 
 
-def _type_of_values(levels: Mapping[Any, Any]) -> str:
-    kinds = {type(value) for value in levels}
+def _type_of_values(values: list[Any]) -> str:
+    kinds = {type(value) for value in values}
     if kinds == {bool}:
         return "boolean"
     if kinds == {int}:
@@ -212,12 +224,36 @@ def _type_of_values(levels: Mapping[Any, Any]) -> str:
     return "number" if kinds <= {int, float} else "string"
 
 
+def _level(name: str, kind: str, value: Any) -> Any:
+    """A listed value in the declared type: keys of a mapping in JSON, or in quotes, are text."""
+    found: Any = None
+    if kind == "string" and isinstance(value, str | int | float):
+        found = value if isinstance(value, str) else json.dumps(value)
+    elif kind == "boolean":
+        found = {"true": True, "false": False, "1": True, "0": False}.get(str(value).lower())
+    elif kind in ("integer", "number") and not isinstance(value, bool):
+        found = _plain_number(value)
+        if kind == "integer" and found is not None:
+            found = int(found) if found == int(found) else None
+    if found is None:
+        raise PromptyError(f"output `{name}`: {str(value)[:60]!r} is no value of type {kind}")
+    return found
+
+
+def _plain_number(value: Any) -> int | float | None:
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", value.strip()):
+        return float(value) if "." in value else int(value)
+    return None
+
+
 def _number(name: str, spec: Mapping[str, Any], *keys: str) -> float | None:
     for key in keys:
         value = spec.get(key)
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise PromptyError(f"output `{name}`: {key} must be a number, not {value!r}")
         return value
     return None

@@ -6,6 +6,7 @@ read `yes`, `on` and `2024-01-01` as something else than text.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +27,10 @@ _BOOL = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(
 _INT = re.compile(r"[-+]?[0-9]+$|0o[0-7]+$|0x[0-9a-fA-F]+$")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-_TAB = re.compile(r"^[ ]*\t\s*\S", re.MULTILINE)
+_TAB = re.compile(r" *\t\s*\S")
+_LONGEST_NUMBER = 300
+_LARGEST = 100_000
+"""Values a front matter may hold, every alias counted as all that it stands for."""
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -62,14 +66,7 @@ def parse(
             column=control.start() - text.rfind("\n", 0, control.start()),
             code="yaml",
         )
-    builder = _Builder(first_line, path)
-    try:
-        node = yaml.compose(text, _Loader)
-        value = {} if node is None else builder.build(node, ())
-    except yaml.MarkedYAMLError as error:
-        raise _explain(error, text, first_line, path) from None
-    except RecursionError:
-        raise PromptyError("nested too deeply", path=path, line=first_line, code="yaml") from None
+    value, positions = load_value(text, first_line, path)
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -79,33 +76,62 @@ def parse(
             line=first_line,
             code="yaml",
         )
-    return value, builder.positions
+    return value, positions
+
+
+def load_value(
+    text: str, first_line: int = 1, path: Path | str | None = None
+) -> tuple[Any, Positions]:
+    """Any YAML text as a plain value, and the places of its keys. Raises PromptyError."""
+    builder = _Builder(first_line, path)
+    try:
+        node = yaml.compose(text, _Loader)
+        return (None if node is None else builder.build(node, ())), builder.positions
+    except yaml.MarkedYAMLError as error:
+        raise _explain(error, text, first_line, path) from None
+    except yaml.YAMLError as error:
+        message = str(error).split("\n")[0]
+        raise PromptyError(
+            f"not valid YAML: {message}", path=path, line=first_line, code="yaml"
+        ) from None
+    except RecursionError:
+        raise PromptyError("nested too deeply", path=path, line=first_line, code="yaml") from None
 
 
 class _Builder:
-    """Values from nodes. Aliases share one object, so they cannot blow up."""
+    """Values from nodes. Aliases share one object, but whoever walks the result would meet it
+    again and again: their weight is counted and bounded."""
 
     def __init__(self, first_line: int, path: Path | str | None) -> None:
         self.first_line = first_line
         self.path = path
         self.positions: dict[Path_, tuple[int, int]] = {}
-        self._done: dict[int, Any] = {}
+        self._done: dict[int, tuple[Any, int]] = {}
         self._open: set[int] = set()
+        self._weight = 0
 
     def build(self, node: Any, where: Path_) -> Any:
+        self._weight += 1
         if isinstance(node, yaml.ScalarNode):
             return node.value if node.style else scalar(node.value)
         key = id(node)
         if key in self._done:
-            return self._done[key]
+            value, weight = self._done[key]
+            self._weight += weight
+            if self._weight > _LARGEST:
+                raise self._error(node, f"aliases that stand for more than {_LARGEST} values")
+            return value
         if key in self._open:
             raise self._error(node, "an alias that contains itself")
         self._open.add(key)
-        value = self._mapping(node, where) if isinstance(node, yaml.MappingNode) else None
-        if isinstance(node, yaml.SequenceNode):
+        before = self._weight
+        value: Any
+        if isinstance(node, yaml.MappingNode):
+            value = self._mapping(node, where)
+        else:
             value = [self._item(child, (*where, i)) for i, child in enumerate(node.value)]
         self._open.discard(key)
-        self._done[key] = value
+        self._done[key] = value, self._weight - before
         return value
 
     def _item(self, node: Any, where: Path_) -> Any:
@@ -137,14 +163,19 @@ class _Builder:
 
 
 def scalar(text: str) -> Any:
-    """What an unquoted YAML 1.2 scalar means: null, bool, int, float or the text itself."""
+    """What an unquoted YAML 1.2 scalar means: null, bool, int, float or the text itself.
+
+    Numbers beyond what a float holds stay text.
+    """
     if text in _NULL:
         return None
     if text in _BOOL:
         return _BOOL[text]
+    if len(text) > _LONGEST_NUMBER:
+        return text
     if _INT.match(text):
         return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-    if _FLOAT.match(text):
+    if _FLOAT.match(text) and math.isfinite(float(text)):
         return float(text)
     return text
 
@@ -153,13 +184,13 @@ def _explain(
     error: yaml.MarkedYAMLError, text: str, first_line: int, path: Path | str | None
 ) -> PromptyError:
     mark = error.problem_mark or error.context_mark
-    tab = _TAB.search(text)
-    if tab:
-        line = text.count("\n", 0, tab.start()) + first_line
+    lines = text.split("\n")
+    tab = _TAB.match(lines[mark.line]) if mark and mark.line < len(lines) else None
+    if mark and tab:
         return PromptyError(
             "a tab is used for indentation: YAML allows only spaces",
             path=path,
-            line=line,
+            line=first_line + mark.line,
             column=tab[0].index("\t") + 1,
             code="tab",
         )

@@ -89,9 +89,7 @@ def _standalone(body: str, begin: int, end: int) -> tuple[int, int]:
     return (left, right) if alone else (begin, end)
 
 
-def _render(
-    section: _Section, stack: list[Any], sink: Rendered, path: Path | None
-) -> list[str]:
+def _render(section: _Section, stack: list[Any], sink: Rendered, path: Path | None) -> list[str]:
     out: list[str] = []
     for child in section.children:
         if isinstance(child, str):

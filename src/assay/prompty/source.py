@@ -54,7 +54,12 @@ def decode(data: bytes, path: Path | str | None = None) -> str:
         ) from None
     if "\0" in text:
         raise PromptyError("a binary file, not a .prompty", path=path, code="encoding")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return normal(text)
+
+
+def normal(text: str) -> str:
+    """`text` without a byte order mark, every newline as \\n."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def split(text: str, path: Path | str | None = None) -> Source:

@@ -1,0 +1,58 @@
+"""The `assay` command. One file a command, each a thin call.
+
+Data goes to stdout, talk to stderr. Exit 0 done, 1 a gate failed, 2 usage or set-up,
+3 finished with more errors than allowed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from assay.cli.list import list_
+from assay.cli.run import run
+from assay.cli.try_ import try_
+from assay.errors import AssayError
+
+app = typer.Typer(
+    name="assay",
+    help="LLM evaluation metrics as .prompty files, with numbers that are right or absent.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("run")(run)
+app.command("try")(try_)
+app.command("list")(list_)
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    if version:
+        from assay import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; what a person can act on is one line, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        app()
+    except AssayError as error:
+        print(f"assay: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("assay: stopped", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

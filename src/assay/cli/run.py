@@ -1,0 +1,142 @@
+"""`assay run`: score a data set."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay.errors import SetupError
+
+if TYPE_CHECKING:
+    from assay.run.record import Run
+
+
+def run(
+    items: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="EVALUATOR... DATA", help="Names or .prompty files, and last the data file."
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="openai:MODEL, azure:DEPLOYMENT, ollama:MODEL, baseline, ...")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="Any OpenAI-compatible server.")] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", help="INPUT=COLUMN, or EVALUATOR.INPUT=COLUMN.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="A flow folder that answers each row first.")
+    ] = None,
+    target_model: Annotated[
+        str | None, typer.Option(help="The model of the target; default: the judge.")
+    ] = None,
+    iterations: Annotated[int, typer.Option(help="Times each row is judged.")] = 1,
+    limit: Annotated[int | None, typer.Option(help="Only the first rows.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a data file that is no UTF-8.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
+    runs: Annotated[Path, typer.Option(help="Folder the run directory is made in.")] = Path("runs"),
+    resume: Annotated[
+        Path | None, typer.Option(help="Finish this run directory; nothing else is needed.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option(help="With --resume: redo the rows that have no score.")
+    ] = False,
+    reask: Annotated[int, typer.Option(help="Further tries for an invalid reply.")] = 1,
+    max_in_flight: Annotated[int, typer.Option("-j", "--jobs", help="Requests at once.")] = 64,
+    fail_under: Annotated[
+        list[str] | None, typer.Option(help="METRIC=MEAN: exit 1 where the mean is lower.")
+    ] = None,
+    min_coverage: Annotated[
+        float | None,
+        typer.Option(help="Share of rows that must have a score; 1 with --fail-under."),
+    ] = None,
+    max_errors: Annotated[
+        float, typer.Option(help="Share of scores that may be errors before exit 3.")
+    ] = 0.0,
+    json_: Annotated[bool, typer.Option("--json", help="The summary as JSON on stdout.")] = False,
+) -> None:
+    """Score every row of DATA with every EVALUATOR."""
+    from assay.cli.gate import Gate
+    from assay.run.evaluate import evaluate
+
+    gate = Gate.parse(fail_under or [], min_coverage, max_errors)
+    given: dict[str, Any] = {
+        "judge": judge,
+        "base_url": base_url,
+        "columns": _mapping(map_ or []) or None,
+        "target": target,
+        "target_model": target_model,
+        "iterations": iterations,
+        "limit": limit,
+        "encoding": encoding,
+        "name": name,
+        "runs": runs,
+        "reask": reask,
+        "max_in_flight": max_in_flight,
+    }
+    if resume is not None:
+        data, evaluators, given = _resumed(resume, items or [], given, retry_failed)
+    else:
+        if len(items or []) < 2:
+            raise SetupError("give at least one EVALUATOR and a DATA file")
+        assert items is not None
+        *evaluators, data = items
+    finished = evaluate(data, evaluators, **given)
+    _show(finished, json_)
+    sys.exit(gate.verdict(finished))
+
+
+def _show(run: Run, as_json: bool) -> None:
+    from assay.cli.output import print_json
+    from assay.cli.table import print_summary
+
+    if as_json:
+        print_json(run.summary)
+    print_summary(run, sys.stderr if as_json else sys.stdout)
+    if run.header["status"] == "interrupted":
+        print(f"interrupted; finish it with: assay run --resume {run.directory}", file=sys.stderr)
+
+
+def _mapping(items: list[str]) -> dict[str, Any]:
+    """`INPUT=COLUMN` for all evaluators, `EVALUATOR.INPUT=COLUMN` for one."""
+    mapping: dict[str, Any] = {}
+    for item in items:
+        left, equals, column = item.partition("=")
+        if not equals or not left.strip() or not column.strip():
+            raise SetupError(f"--map {item!r} must be INPUT=COLUMN or EVALUATOR.INPUT=COLUMN")
+        evaluator, dot, name = left.strip().rpartition(".")
+        if dot:
+            mapping.setdefault(evaluator, {})[name] = column.strip()
+        else:
+            mapping[name] = column.strip()
+    return mapping
+
+
+def _resumed(
+    directory: Path, items: list[str], given: dict[str, Any], retry_failed: bool
+) -> tuple[str, list[str], dict[str, Any]]:
+    """What a run directory was made with; options given now win."""
+    from assay.run.journal import HEADER, read_json
+
+    if items:
+        raise SetupError("--resume takes evaluators and data from the run directory")
+    header = read_json(directory / HEADER)
+    data = header["data"].get("path")
+    evaluators = [found.get("path") for found in header["evaluators"].values()]
+    if not data or not all(evaluators):
+        raise SetupError(
+            f"{directory} was made from Python objects; resume it with evaluate(..., resume=...)"
+        )
+    options = {**header.get("options", {}), **{k: v for k, v in given.items() if v is not None}}
+    options |= {
+        "iterations": header["iterations"],
+        "limit": header["data"].get("limit"),
+        "encoding": header["data"].get("encoding"),
+        "resume": directory,
+        "retry_failed": retry_failed,
+    }
+    return data, evaluators, options

@@ -1,0 +1,177 @@
+"""`evaluate`: from a data set and evaluators to a run on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from assay import __version__, sync
+from assay.errors import RunError, SetupError
+from assay.run.engine import Engine, Progress, Task
+from assay.run.interrupt import Interrupts
+from assay.run.journal import HEADER, ROWS, SCORES, SUMMARY, Lines, Lock, read_json, write_json
+from assay.run.plan import Options, Plan, Source, prepare, try_target
+from assay.run.progress import default_progress
+from assay.run.record import Run
+from assay.run.resume import Remaining
+
+
+def evaluate(
+    data: Any,
+    evaluators: Source | Iterable[Source] | Mapping[str, Source],
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Run:
+    """Score every row of `data` with every evaluator; the result is a run directory.
+
+    data: a path to JSONL, JSON, CSV, TSV, Excel or Parquet; a list of dicts; a DataFrame.
+    evaluators: names, .prompty paths, callables or evaluators; a mapping gives them names.
+    judge: `openai:MODEL`, `azure:DEPLOYMENT`, `ollama:MODEL`, `baseline`, `scripted:FILE` or a
+        Judge; left out, each file's own model settings, ASSAY_JUDGE or assay.toml.
+    columns: input to column, `{"answer": "response"}`, or the same under an evaluator's name.
+    target: a callable or a flow folder that adds columns to each row before it is judged;
+        target_model: the judge that answers for it.
+    iterations: times each row is judged. name: part of the run directory's name.
+    limit: only the first rows. resume: a run directory to finish; retry_failed: also redo its
+        rows that have no score. reask: further tries for an invalid reply.
+    max_in_flight: requests at once, at most. base_url, credential, timeout: of the judge.
+
+    Every score is on disk when it is finished: an interrupted run can be resumed. Works inside
+    a running event loop. Raises SetupError, DataError or PromptyError before any call is made.
+    """
+    unknown = options.keys() - Options.__dataclass_fields__.keys()
+    if unknown:
+        raise SetupError(f"evaluate() takes no {', '.join(sorted(unknown))}")
+    plan = prepare(data, evaluators, Options(**options))
+    shown = progress or default_progress()
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(execute(plan, shown))
+    return sync.run(execute(plan, shown))
+
+
+async def execute(plan: Plan, progress: Progress) -> Run:
+    """Make the calls, write the run, sum it up."""
+    options = plan.options
+    if plan.target is not None and not plan.bindings:
+        await try_target(plan)
+    directory = _directory(options, plan)
+    lock = Lock(directory)
+    try:
+        header = _header(plan, directory)
+        write_json(directory / HEADER, header)
+        (directory / SUMMARY).unlink(missing_ok=True)
+        finished = await _run_engine(plan, directory, progress)
+        header["judges"] = plan.describe_judges()
+        header["status"] = "finished" if finished else "interrupted"
+        header["ended"] = _now()
+        write_json(directory / HEADER, header)
+        run = Run(directory)
+        run.summarise()
+        return run
+    finally:
+        lock.release()
+        for judge in plan.distinct_judges():
+            await judge.close()
+
+
+async def _run_engine(plan: Plan, directory: Path, progress: Progress) -> bool:
+    options = plan.options
+    rows_file, scores_file = Lines(directory / ROWS), Lines(directory / SCORES)
+    engine = Engine(
+        tasks=[_task(plan, name) for name in plan.evaluators],
+        rows_file=rows_file,
+        scores_file=scores_file,
+        progress=progress,
+        target=plan.target,
+        window=max(2 * options.max_in_flight, 8),
+        reask=options.reask,
+        row_timeout=options.row_timeout,
+    )
+    source = Remaining(plan, directory)
+    total = plan.survey.rows * len(engine.tasks) * options.iterations
+    progress.start(plan.survey.rows, total, source.done)
+    try:
+        with Interrupts(engine, progress):
+            await engine.run(source)
+    finally:
+        progress.stop()
+        rows_file.close()
+        scores_file.close()
+    return not engine.stopping
+
+
+def _task(plan: Plan, name: str) -> Task:
+    evaluator = plan.evaluators[name]
+    judges = tuple(plan.judges[name] for _ in range(plan.options.iterations))
+    return Task(evaluator, plan.bindings[name], judges, evaluator.outputs)
+
+
+def _directory(options: Options, plan: Plan) -> Path:
+    if options.resume is not None:
+        directory = Path(options.resume)
+        header = read_json(directory / HEADER)
+        if int(header.get("iterations", 1)) != options.iterations or list(
+            header["evaluators"]
+        ) != list(plan.evaluators):
+            raise RunError(
+                f"{directory} was made with other evaluators or iterations: "
+                f"{', '.join(header['evaluators'])} x {header.get('iterations', 1)}"
+            )
+        return directory
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    label = options.name or "-".join(plan.evaluators)
+    label = re.sub(r"[^\w.-]+", "-", label)[:60].strip("-.") or "run"
+    base = Path(options.runs) / f"{stamp}-{label}"
+    for count in range(1, 1000):
+        directory = base if count == 1 else base.with_name(f"{base.name}-{count}")
+        try:
+            directory.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RunError(f"{directory} cannot be made: {error.strerror}") from None
+        return directory
+    raise RunError(f"{base} exists a thousand times")
+
+
+def _header(plan: Plan, directory: Path) -> dict[str, Any]:
+    options = plan.options
+    evaluators = {}
+    for name, found in plan.evaluators.items():
+        judge = plan.judges[name]
+        evaluators[name] = {
+            **found.describe(),
+            "scored": [o.name for o in found.outputs.values() if o.scored],
+            "fingerprint": found.fingerprint,
+            "judge": judge.name if judge else None,
+            "columns": dict(plan.bindings[name].columns),
+            "aliases": dict(plan.bindings[name].aliases),
+        }
+    earlier = read_json(directory / HEADER) if options.resume is not None else {}
+    return {
+        "assay": __version__,
+        "python": platform.python_version(),
+        "name": options.name or earlier.get("name") or directory.name,
+        "status": "running",
+        "started": earlier.get("started") or _now(),
+        "data": plan.data.describe(),
+        "rows": plan.survey.rows,
+        "iterations": options.iterations,
+        "reask": options.reask,
+        "evaluators": evaluators,
+        "judges": plan.describe_judges(),
+        "target": plan.target.describe() if plan.target else None,
+        "options": options.describe(),
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
