@@ -8,7 +8,8 @@ AssayError
 ├── SetupError          no judge, no key, an unknown name, a bad option
 ├── JudgeError          the judge did not answer
 │   └── JudgeRefusal    the judge, or its content filter, declined
-└── RunError            a run directory cannot be used
+├── RunError            a run directory cannot be used
+└── Stopped             the run was asked to stop before a call was made
 
 A reply that does not hold what the file declares is no exception: reading returns it as a
 `Reading` with a cause.
@@ -75,6 +76,10 @@ class SetupError(AssayError):
 
 class RunError(AssayError):
     """A run directory that cannot be used."""
+
+
+class Stopped(AssayError):
+    """The run was asked to stop before this call was made; it is left for a resumed run."""
 
 
 class JudgeError(AssayError):

@@ -45,6 +45,7 @@ class Reply:
     refusal: the model's own words where it declined.
     tool_calls: calls the model made instead of, or beside, an answer: {"name", "arguments"}.
     attempts: requests it took, the successful one included.
+    cached: it comes from the cache; key: its place there.
     limits: the server's `x-ratelimit-*` headers without that prefix, where it sent any.
     """
 
@@ -57,6 +58,7 @@ class Reply:
     tool_calls: tuple[Mapping[str, str], ...] = ()
     attempts: int = 1
     cached: bool = False
+    key: str | None = field(default=None, repr=False, compare=False)
     limits: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
 
 
@@ -79,6 +81,14 @@ class Judge(Protocol):
 
     async def close(self) -> None:
         """Give back connections. Calling it twice is fine."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A judge that keeps good replies, once it is told that one was good."""
+
+    def remember(self, reply: Reply) -> None:
+        """Keep a reply that could be read."""
 
 
 @runtime_checkable

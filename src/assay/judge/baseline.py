@@ -93,7 +93,8 @@ KNOTS: dict[str, tuple[float, ...]] = {
 """Raw measure (0..1) at the quality 0, .2, .4, .6, .8, 1; linear between them.
 
 So these are the cuts of a five-level scale. Chosen on one half of the data of
-bench/baseline_agreement.py; the other half gives the figures of its table."""
+bench/baseline_agreement.py (`--tuning`), whose other half gives the figures of its table;
+completeness by reasoning alone, for want of labels."""
 
 PASS_QUALITY = 0.6
 """Quality from which a boolean output is true: the upper two of five levels."""
@@ -474,7 +475,7 @@ def _vector(raw: str) -> Vector:
     return _vector_kept(raw) if len(raw) <= 4_000 else _embed(read(raw).pieces)
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=512)
 def _vector_kept(raw: str) -> Vector:
     return _embed(read(raw).pieces)
 

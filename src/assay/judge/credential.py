@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -68,7 +69,10 @@ class Entra:
     _expires: float = 0.0
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:
+            raise SetupError(f"{self.url!r} is no web address") from None
         if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
             raise SetupError(f"an Entra ID token is not sent to {self.url}: it has no TLS")
         if self.source is None:
@@ -82,9 +86,11 @@ class Entra:
         if time.time() > self._expires - _EARLY:
             try:
                 token = await asyncio.to_thread(self.source.get_token, self.scope)
+                token = await token if inspect.isawaitable(token) else token
             except Exception as error:
+                why = str(error).strip().split("\n")[0][:300] or type(error).__name__
                 raise JudgeError(
-                    f"no Entra ID token: {str(error).splitlines()[0][:300]}",
+                    f"no Entra ID token: {why}",
                     cause="authentication",
                     fatal=True,
                 ) from None

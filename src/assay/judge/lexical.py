@@ -69,7 +69,7 @@ _NUMBER_WORDS = {
 _SOMEWHERE = ""
 _CHARACTERS_KEPT = 500_000
 _TEXT_LENGTH = 4_000
-_TEXTS_KEPT = 1_024
+_TEXTS_KEPT = 512  # more of them push each other out of the processor's caches
 
 
 class Lexicon:

@@ -8,15 +8,15 @@ a 429, raised again with every success. A call that waits holds no slot.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import re
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assay.errors import JudgeError
+from assay.errors import JudgeError, Stopped
 from assay.judge.base import Judge, Message, Reply
 
 FATAL_IN_A_ROW = 5
@@ -41,6 +41,7 @@ class Limited:
     longest: float = 900.0
     gate: Gate = field(init=False)
     retried: int = 0
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _fatal: JudgeError | None = None
     _fatal_count: int = 0
 
@@ -60,8 +61,20 @@ class Limited:
     async def close(self) -> None:
         await self.judge.close()
 
+    def stop(self) -> None:
+        """Start no further request: waiting calls raise Stopped, those under way go on."""
+        self._stop.set()
+
+    def status(self) -> str:
+        """How many requests are under way, of how many the server lets us have."""
+        return f"{self.gate.in_flight}/{int(self.gate.allowed)} in flight"
+
+    async def _sleep(self, wait: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), wait)
+
     async def _with_retries(self, ask: Callable[[], Any]) -> Reply:
-        give_up = time.monotonic() + self.longest
+        give_up = _now() + self.longest
         attempt = 0
         while True:
             attempt += 1
@@ -70,10 +83,10 @@ class Limited:
             except JudgeError as error:
                 error.attempts = attempt
                 wait = self._pause(error, attempt)
-                if wait is None or time.monotonic() + wait > give_up:
+                if wait is None or _now() + wait > give_up:
                     raise
                 self.retried += 1
-                await asyncio.sleep(wait)
+                await self._sleep(wait)
             else:
                 return reply if attempt == 1 else replace(reply, attempts=attempt)
 
@@ -82,6 +95,8 @@ class Limited:
         slowed: bool | None = None
         limits: Mapping[str, str] | None = None
         try:
+            if self._stop.is_set():
+                raise Stopped("not asked: the run is stopping")
             if self._fatal is not None:
                 raise self._stopped(self._fatal)
             reply: Reply = await ask()
@@ -89,7 +104,10 @@ class Limited:
             self._fatal_count = 0
             return reply
         except JudgeError as error:
-            slowed = error.cause == "rate_limited"
+            if error.cause == "rate_limited":
+                slowed = True
+            elif not error.retryable and not error.fatal:
+                slowed = False  # the server hears us; this one request was wrong
             self._count_fatal(error)
             raise
         finally:
@@ -163,7 +181,7 @@ class Gate:
         self._let_in()
 
     def _slow_down(self) -> None:
-        now = time.monotonic()
+        now = _now()
         if now - self._slowed_at >= 1.0:  # one burst of 429s is one signal
             self._slowed_at = now
             self.allowed = max(1.0, self.allowed / 2)
@@ -174,10 +192,10 @@ class Gate:
             remaining = limits.get(f"remaining-{kind}")
             reset = seconds(limits.get(f"reset-{kind}", ""))
             if remaining is not None and reset and _is_used_up(remaining):
-                self._closed_until = max(self._closed_until, time.monotonic() + min(reset, 60.0))
+                self._closed_until = max(self._closed_until, _now() + min(reset, 60.0))
 
     def _is_free(self) -> bool:
-        return self.in_flight < int(self.allowed) and time.monotonic() >= self._closed_until
+        return self.in_flight < int(self.allowed) and _now() >= self._closed_until
 
     def _let_in(self) -> None:
         while self._waiting and self._is_free():
@@ -185,13 +203,17 @@ class Gate:
             if not future.done():
                 self.in_flight += 1
                 future.set_result(None)
-        wait = self._closed_until - time.monotonic()
+        wait = self._closed_until - _now()
         if self._waiting and wait > 0 and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(wait, self._reopen)
 
     def _reopen(self) -> None:
         self._timer = None
         self._let_in()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def seconds(text: str) -> float:

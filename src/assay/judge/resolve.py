@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _KNOWN_HOSTS = ("api.openai.com", "localhost", "127.0.0.1", "::1")
 _KNOWN_DOMAINS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+
+_ENVIRONMENT = re.compile(r"(?i)\$\{env:[^:{}]+\}(/[^{}]*)?")
 
 WAYS_OUT = (
     "give one: --judge openai:MODEL (with OPENAI_API_KEY), --judge azure:DEPLOYMENT (with "
@@ -79,14 +82,20 @@ def _file_settings(
     from assay.prompty.dialect import read_model
 
     settings = dict(model.connection)
+    own = settings.get("endpoint")
+    trusted = not own or _is_trusted(str(own))
     if model.connection_name:
-        named = (config.get("connections") or {}).get(model.connection_name)
-        if named is None and not (settings.get("endpoint") or settings.get("api_key")):
+        name = references.resolve_files(model.connection_name, path)
+        named = _named_connection(config, str(name))
+        if named is None and not (own or settings.get("api_key")):
             return None
         if named is not None:
-            known = read_model({"model": {"configuration": dict(named)}}).connection
+            known = read_model({"model": {"configuration": named}}).connection
             settings = {**known, **{k: v for k, v in settings.items() if v}}
-    if model.provider is None and not settings.get("endpoint"):
+            trusted = trusted or own == known.get("endpoint")
+            if not trusted and not model.connection.get("api_key"):
+                settings.pop("api_key", None)
+    if not settings.get("provider") and not settings.get("endpoint"):
         return None
     if credential is not None:
         settings.pop("api_key", None)
@@ -95,16 +104,28 @@ def _file_settings(
         names = ", ".join(f"{name} ({why})" for name, why in missing.items())
         raise SetupError(f"{path or 'the file'}: environment variables needed: {names}")
     resolved: dict[str, Any] = references.resolve(settings, path)
-    resolved["provider"] = model.provider or _known_provider(settings)
-    resolved["ambient"] = not model.connection.get("endpoint") or _is_known_host(
-        str(resolved.get("endpoint"))
-    )
+    resolved["provider"] = _known_provider(settings)
+    resolved["ambient"] = trusted
     return resolved
 
 
-def _is_known_host(endpoint: str) -> bool:
-    """Whether keys of the environment may go where a file says: files are half-trusted."""
-    host = urlsplit(endpoint).hostname or ""
+def _named_connection(config: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    connections = config.get("connections")
+    named = connections.get(name) if isinstance(connections, Mapping) else None
+    if named is not None and not isinstance(named, Mapping):
+        raise SetupError(f"assay.toml: [connections.{name}] must be a table")
+    return None if named is None else dict(named)
+
+
+def _is_trusted(endpoint: str) -> bool:
+    """Whether keys that a file does not name itself may go to the endpoint it names: files are
+    half-trusted. An endpoint that is all the environment's is the user's own."""
+    if _ENVIRONMENT.fullmatch(endpoint.strip()):
+        return True
+    try:
+        host = urlsplit(endpoint).hostname or ""
+    except ValueError:
+        return False
     return host in _KNOWN_HOSTS or host.endswith(_KNOWN_DOMAINS)
 
 
@@ -147,6 +168,8 @@ def _connect(
 
 def _openai_login(settings: Mapping[str, Any], url: Any, credential: Any) -> Credential:
     if credential is not None:
+        if not settings.get("ambient", True):
+            raise SetupError(f"{url}: the login given in code is not sent where a file says")
         return Entra(str(url or ""), credential)
     key = _api_key(settings, "OPENAI_API_KEY")
     if key:

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from assay.errors import JudgeError, SetupError
 from assay.judge.base import Message, Reply, Usage
 from assay.judge.credential import Credential
-from assay.judge.faults import fault, rejected_parameter, retry_after
+from assay.judge.faults import fault, redact, rejected_parameter, retry_after
 
 if TYPE_CHECKING:
     import aiohttp
@@ -173,7 +173,7 @@ class OpenAIJudge:
                 limits=_limits(headers),
             )
         except (ValueError, LookupError, TypeError, AttributeError):
-            start = body[:80].decode("utf-8", "replace")
+            start = redact(body[:80].decode("utf-8", "replace"), self.credential.secrets)
             raise JudgeError(
                 f"{self._where} answered 200 with no chat completion: {start!r}",
                 cause="bad_response",
@@ -223,7 +223,10 @@ def azure(
 
 
 def _checked(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise SetupError(f"{url!r} is no web address") from None
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise SetupError(f"{url!r} is no web address: it must start with https://")
     if parts.username or parts.password:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay.errors import JudgeError, JudgeRefusal
-from assay.judge.base import Decider, Judge, Message, Reply
+from assay.judge.base import Decider, Judge, Message, Remembering, Reply
 from assay.metric.score import Call, Status
 from assay.prompty import Prompty
 from assay.prompty.reply import Reading
@@ -44,22 +44,23 @@ async def ask(
     messages: list[Message] = prompty.render(values)
     settings = dict(prompty.parameters)
     calls: list[Call] = []
-    note: str | None = None
+    answer: Answer | None = None
     while True:
         try:
             reply = await judge.complete(messages, **settings)
         except JudgeRefusal as error:
             return Answer("refused", {}, error.cause, str(error), tuple(calls))
         except JudgeError as error:
-            if not calls:
+            if answer is None:
                 raise
-            note = f"asked again, but {error}"
-            return Answer("invalid", {}, answer.cause, f"{answer.message}; {note}", tuple(calls))
+            return replace(answer, message=f"{answer.message}; asked again, but {error}")
+        note = answer.message if answer else None
         calls.append(_call(prompty, reply, messages_sha(messages), note))
         answer = _answer(prompty, reply, settings, calls)
+        if answer.status in ("scored", "not_applicable") and isinstance(judge, Remembering):
+            judge.remember(reply)
         if answer.status != "invalid" or len(calls) > reask:
             return answer
-        note = answer.message
         if answer.cause != "truncated":
             messages = [*messages, *_repair(reply, answer.message)]
         elif not _enlarge(settings):
@@ -91,7 +92,8 @@ def _answer(
         text = reply.tool_calls[0]["arguments"]
     reading = prompty.read(text)
     if reply.finish_reason == "length" and not _is_whole(text, reading):
-        return Answer("invalid", {}, "truncated", _truncated(reply, settings), done)
+        message = _truncated(reply, prompty.parameters, settings)
+        return Answer("invalid", {}, "truncated", message, done)
     status: Status = "scored" if reading.status == "scored" else "invalid"
     if reading.status == "not_applicable":
         status = "not_applicable"
@@ -103,13 +105,14 @@ def _is_whole(text: str, reading: Reading) -> bool:
     return reading.status == "scored" and text.rstrip().endswith(("}", "```"))
 
 
-def _truncated(reply: Reply, settings: Mapping[str, Any]) -> str:
-    name = "max_completion_tokens" if "max_completion_tokens" in settings else "max_tokens"
-    limit = settings.get(name)
+def _truncated(reply: Reply, declared: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
+    name = "max_completion_tokens" if "max_completion_tokens" in declared else "max_tokens"
+    limit = declared.get(name)
     spent = reply.usage.reasoning_tokens
     thought = f", {spent} tokens of it spent on reasoning" if spent else ""
     present = f"is {limit}" if limit else "is not set in the file"
-    return f"the reply was cut off at its limit{thought}: raise {name}, which {present}"
+    tried = f" ({sent[name]} was too little as well)" if sent.get(name) != limit else ""
+    return f"the reply was cut off at its limit{thought}: raise {name}, which {present}{tried}"
 
 
 def _enlarge(settings: dict[str, Any]) -> bool:

@@ -125,6 +125,14 @@ class PromptEvaluator(Doors):
     def fingerprint(self) -> str:
         return fingerprint_of(self.prompty)
 
+    @cached_property
+    def _own_judge(self) -> Judge:
+        """What the file, ASSAY_JUDGE or assay.toml name, once it is needed."""
+        from assay.judge.limits import Limited
+        from assay.judge.resolve import resolve
+
+        return Limited(resolve(model=self.prompty.model, path=self.prompty.path))
+
     def describe(self) -> dict[str, Any]:
         return {"kind": "prompty", **describe_prompty(self.prompty)}
 
@@ -134,11 +142,7 @@ class PromptEvaluator(Doors):
     async def score(
         self, values: Mapping[str, Any], judge: Judge | None = None, *, reask: int = 1
     ) -> Score:
-        judge = judge or self.judge
-        if judge is None:
-            from assay.judge.resolve import resolve
-
-            judge = resolve(model=self.prompty.model, path=self.prompty.path)
+        judge = judge or self.judge or self._own_judge
         try:
             bound = bind(self.inputs, values)
         except InputError as error:
@@ -208,5 +212,6 @@ def fingerprint_of(prompty: Prompty) -> str:
         for name, o in prompty.outputs.items()
     }
     parts = [prompty.body, dict(prompty.parameters), outputs, sorted(prompty.inputs)]
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
+    plain = json.loads(json.dumps(parts, default=str))  # every key is text now
+    text = json.dumps(plain, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import inspect
 import math
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +24,7 @@ _SIDE_KEYS = ("reason", "result", "threshold", "status", "properties", "score", 
 
 @dataclass(frozen=True)
 class FunctionEvaluator(Doors):
-    """A callable that takes columns by name and returns a number, a boolean, text or a dict.
+    """A callable that takes columns by name and returns a number, a boolean or a dict.
 
     Inputs are its parameters; one with a default is optional. A dict's numeric values are the
     outputs; `<m>_reason`, `<m>_result` and the like belong to `m`, as azure's evaluators
@@ -83,7 +84,8 @@ class FunctionEvaluator(Doors):
             getattr(self.function, "__call__", None)  # noqa: B004
         ):
             return await self.function(**bound)
-        return await asyncio.to_thread(self.function, **bound)
+        result = await asyncio.to_thread(self.function, **bound)
+        return await result if inspect.isawaitable(result) else result
 
 
 def _split(found: Mapping[str, Any], name: str) -> tuple[dict[str, Any], str | None]:
@@ -93,8 +95,10 @@ def _split(found: Mapping[str, Any], name: str) -> tuple[dict[str, Any], str | N
         owner, _, side = key.rpartition("_")
         if owner in found and side in _SIDE_KEYS:
             continue
-        if isinstance(value, bool | int | float) or value is None:
+        if value is None or isinstance(value, bool | int | float):
             outputs[key] = value
+        elif isinstance(value, numbers.Real):  # of numpy and the like
+            outputs[key] = int(value) if isinstance(value, numbers.Integral) else float(value)
     reason = next(
         (str(found[f"{key}_reason"]) for key in outputs if found.get(f"{key}_reason")), None
     )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from assay.errors import InputError
 from assay.prompty.fields import MISSING, Input
 from assay.prompty.template import as_text
+
+_WHOLE = re.compile(r"[-+]?[0-9]{1,4000}")
 
 
 def bind(inputs: Mapping[str, Input], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,9 +58,12 @@ def is_empty(value: Any) -> bool:
 
 def _typed(item: Input, value: Any) -> Any:
     convert = _TYPES.get(item.type)
-    result = convert(value) if convert else value
+    try:
+        result = convert(value) if convert else value
+    except ValueError as error:
+        raise InputError(f"input {item.name}: {error}", cause="wrong_input_type") from None
     if result is None:
-        shown = as_text(value)
+        shown = value if isinstance(value, str) else repr(value)
         raise InputError(
             f"input {item.name} must be {item.type}, not {type(value).__name__} "
             f"({shown[:60]}{'...' if len(shown) > 60 else ''})",
@@ -76,10 +82,7 @@ def _integer(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        try:
-            return int(value.strip())
-        except ValueError:
-            return None
+        return int(value) if _WHOLE.fullmatch(value.strip()) else None
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     return value if isinstance(value, int) else None
@@ -90,7 +93,7 @@ def _number(value: Any) -> float | None:
         return None
     if isinstance(value, str):
         try:
-            value = float(value.strip())
+            value = float(value.strip().replace("_", "?"))
         except ValueError:
             return None
     finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def load(
     if isinstance(source, str | Path):
         return PromptEvaluator(load_prompty(find(source)), chosen)
     if hasattr(source, "score") and hasattr(source, "inputs"):
-        return source
+        return replace(source, judge=chosen) if chosen and is_dataclass(source) else source  # type: ignore[type-var]
     if callable(source):
         return FunctionEvaluator(source, name or _name_of(source))
     raise SetupError(f"{source!r} is no evaluator: give a name, a .prompty file or a callable")

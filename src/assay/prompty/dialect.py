@@ -69,6 +69,9 @@ CONNECTION_PLACES = (
 )
 """Where settings stand, later places win."""
 
+SETTINGS = ("connection", "configuration", "parameters", "options")
+"""The blocks of `model`."""
+
 _NOT_CONNECTION = {"api", "apiType", "parameters", "options", "configuration", "connection"}
 _NOT_PARAMETERS = ("deployment_name", "model", "model_id", "additionalProperties", "stream")
 
@@ -131,7 +134,8 @@ def read_model(front: Mapping[str, Any]) -> Model:
             by_reference = found.get("kind") == "reference"
             named = found.get("name") if by_reference else found.get("connection")
             name = named if isinstance(named, str) else name
-            connection |= _connection(found, drop=_NOT_CONNECTION)
+            drop = _NOT_CONNECTION | {"name"} if by_reference else _NOT_CONNECTION
+            connection |= _connection(found, drop)
     if "id" in model:
         connection["deployment"] = model["id"]
     raw: dict[str, Any] = {}

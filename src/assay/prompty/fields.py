@@ -163,10 +163,11 @@ def _output(name: str, spec: Any) -> Output:
     listed = [(value, text) for value, text in listed if value is not None]
     minimum = _number(name, spec, "minimum", "min_value", "min")
     maximum = _number(name, spec, "maximum", "max_value", "max")
+    threshold = _number(name, spec, "threshold")
     kind = type_name(declared)
     if kind == "any" and listed:
         kind = _type_of_values([value for value, _ in listed])
-    elif kind == "any" and (minimum, maximum) != (None, None):
+    elif kind == "any" and (minimum, maximum, threshold) != (None, None, None):
         kind = "number"
     if kind not in ("integer", "number", "boolean") and (minimum, maximum) != (None, None):
         raise PromptyError(f"output `{name}`: minimum and maximum are for numbers, not for {kind}")
@@ -177,13 +178,12 @@ def _output(name: str, spec: Any) -> Output:
         nullable=nullable,
         minimum=minimum,
         maximum=maximum,
-        threshold=_number(name, spec, "threshold"),
+        threshold=threshold,
         direction=_direction(name, spec),
         is_primary=spec.get("is_primary") is True,
         description=str(spec.get("description") or ""),
         levels={
-            _level(name, kind, value): None if text is None else str(text)
-            for value, text in listed
+            _level(name, kind, value): None if text is None else str(text) for value, text in listed
         },
     )
 
@@ -242,7 +242,7 @@ def _level(name: str, kind: str, value: Any) -> Any:
 
 def _plain_number(value: Any) -> int | float | None:
     if isinstance(value, int | float):
-        return value
+        return value if _is_finite(value) else None
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", value.strip()):
         return float(value) if "." in value else int(value)
     return None
@@ -251,12 +251,15 @@ def _plain_number(value: Any) -> int | float | None:
 def _number(name: str, spec: Mapping[str, Any], *keys: str) -> float | None:
     for key in keys:
         value = spec.get(key)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value):
+            return value
+        if value is not None:
             raise PromptyError(f"output `{name}`: {key} must be a number, not {value!r}")
-        return value
     return None
+
+
+def _is_finite(value: float) -> bool:
+    return abs(value) < math.inf  # also for whole numbers no float can hold
 
 
 def _direction(name: str, spec: Mapping[str, Any]) -> str:

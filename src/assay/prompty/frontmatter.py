@@ -116,11 +116,11 @@ class _Builder:
             return node.value if node.style else scalar(node.value)
         key = id(node)
         if key in self._done:
-            value, weight = self._done[key]
+            known, weight = self._done[key]
             self._weight += weight
             if self._weight > _LARGEST:
                 raise self._error(node, f"aliases that stand for more than {_LARGEST} values")
-            return value
+            return known
         if key in self._open:
             raise self._error(node, "an alias that contains itself")
         self._open.add(key)

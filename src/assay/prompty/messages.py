@@ -18,7 +18,7 @@ from assay.prompty.template import TOKEN, Image, Rendered, RoleName, Thread
 Message = dict[str, Any]
 
 ROLES = ("system", "user", "assistant", "developer", "tool", "function")
-_T = "\ue000[0-9a-f]{16}:[0-9]+\ue001"
+_T = "\ue000[0-9]{16}:[0-9]+\ue001"
 ROLE_LINE = re.compile(
     rf"[ \t]*#?[ \t]*(?:(?P<role>{'|'.join(ROLES)})|(?P<token>{_T}))[ \t]*"
     r"(?:\[(?P<attributes>[^\[\]\n]{0,200})\])?[ \t]*:[ \t]*",
@@ -26,7 +26,9 @@ ROLE_LINE = re.compile(
 )
 _HEADING = re.compile(r"[ \t]*##[ \t]*(name|content|tool_call_id|tool_calls)[ \t]*:[ \t]*$")
 _ATTRIBUTE = re.compile(r"""(\w+)[ \t]*=[ \t]*(?:"([^"]*)"|'([^']*)'|([^,\s]+))""")
-_IMAGE = re.compile(rf"!\[[^\]\n]*\]\(\s*(?:(?P<token>{_T})|(?P<literal>[^)\s\ue000]+))\s*\)")
+_IMAGE = re.compile(
+    rf"!\[[^\[\]\n]*\]\([ \t]*(?:(?P<token>{_T})|(?P<literal>[^)\[\]\s\ue000]++))[ \t]*\)"
+)
 _LONE_TOKEN = re.compile(rf"[ \t]*({_T})[ \t]*$")
 
 
@@ -48,10 +50,11 @@ def to_messages(rendered: Rendered, path: Path | None = None) -> list[Message]:
 
 def _parts(rendered: Rendered, path: Path | None) -> Iterator[tuple[str, str, str]]:
     lines = rendered.text.split("\n")
-    inside = {i for first, last in closed_fences(lines) for i in range(first, last + 1)}
+    inside = _fenced(rendered.text, lines)
     role, attributes, held = "system", "", list[str]()
     for index, line in enumerate(lines):
-        found = ROLE_LINE.fullmatch(line) if ":" in line and index not in inside else None
+        may_be = line.rstrip(" \t").endswith(":") and index not in inside
+        found = ROLE_LINE.fullmatch(line) if may_be else None
         name = _role(found, rendered, path) if found else None
         if found is None or name is None:
             held.append(line)
@@ -59,6 +62,13 @@ def _parts(rendered: Rendered, path: Path | None) -> Iterator[tuple[str, str, st
         yield role, attributes, "\n".join(held)
         role, attributes, held = name, found["attributes"] or "", []
     yield role, attributes, "\n".join(held)
+
+
+def _fenced(text: str, lines: list[str]) -> set[int]:
+    """The indexes of lines inside fenced code."""
+    if "```" not in text and "~~~" not in text:
+        return set()
+    return {i for first, last in closed_fences(lines) for i in range(first, last + 1)}
 
 
 def _role(found: re.Match[str], rendered: Rendered, path: Path | None) -> str | None:
@@ -85,7 +95,10 @@ def _messages(
     for match in _ATTRIBUTE.finditer(attributes):
         if match[1] == "name":
             message["name"] = rendered.restore(match[2] or match[3] or match[4] or "")
-    text = _headings(text, message, rendered, path)
+    text = _headings(text, message, rendered, path) if "##" in text else text
+    if not rendered.has_threads:
+        yield from _content(message, text, rendered, path)
+        return
     held: list[str] = []
     for line in text.split("\n"):
         thread = _thread(line, rendered)
@@ -119,6 +132,8 @@ def _headings(text: str, message: Message, rendered: Rendered, path: Path | None
             current = sections.setdefault(match[1], [])
         else:
             current.append(line)
+    if not sections.keys() & {"content", "tool_calls"}:
+        return text  # a heading of the prompt's own
     for key, held in sections.items():
         value = rendered.restore("\n".join(held).strip())
         if key == "tool_calls":
@@ -158,6 +173,8 @@ def thread_messages(thread: Thread) -> list[Message]:
 
 def _with_images(text: str, rendered: Rendered, path: Path | None) -> str | list[dict[str, Any]]:
     """Text, or text and image parts where the template itself writes an image."""
+    if not rendered.has_images and "![" not in text:
+        return rendered.restore(text)
     parts: list[dict[str, Any]] = []
     start = 0
     for match in _images(text, rendered):
@@ -176,7 +193,7 @@ def _with_images(text: str, rendered: Rendered, path: Path | None) -> str | list
 
 
 def _images(text: str, rendered: Rendered) -> list[re.Match[str]]:
-    found = list(_IMAGE.finditer(text)) if "![" in text else []
+    found = list(_IMAGE.finditer(text))
     taken = [range(match.start(), match.end()) for match in found]
     for match in TOKEN.finditer(text):
         alone = not any(match.start() in span for span in taken)

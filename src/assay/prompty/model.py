@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import PromptyError
-from assay.prompty import dialect, frontmatter, references, reply
+from assay.prompty import frontmatter, references, reply
+from assay.prompty.dialect import SETTINGS, Model, letter, read_model
 from assay.prompty.fields import MISSING, Input, Output, read_inputs, read_outputs
 from assay.prompty.messages import Message, thread_messages, to_messages
-from assay.prompty.source import decode, split
+from assay.prompty.source import decode, normal, split
 from assay.prompty.template import Image, Template, Thread
 
 
@@ -32,7 +33,7 @@ class Prompty:
     dialect: str
     body: str
     body_line: int
-    model: dialect.Model
+    model: Model
     declared_inputs: Mapping[str, Input]
     outputs: Mapping[str, Output]
 
@@ -52,19 +53,24 @@ class Prompty:
     @cached_property
     def sha256(self) -> str:
         """Hash of the file as it was read."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
+
+    @cached_property
+    def is_mustache(self) -> bool:
+        """Whether the body is Mustache: declared so, or told by its sections."""
+        from assay.prompty import mustache
+
+        declared = _template_format(self.front.get("template"))
+        looks_like = declared is None and mustache.LOOKS_LIKE.search(self.body) is not None
+        return declared == "mustache" or looks_like
 
     @cached_property
     def template(self) -> Template:
         """The compiled body. Raises PromptyError where it is no template."""
-        from assay.prompty import mustache
+        from assay.prompty.mustache import compile_mustache
         from assay.prompty.template import compile_jinja
 
-        declared = _template_format(self.front.get("template"))
-        is_mustache = declared == "mustache" or (
-            declared is None and mustache.LOOKS_LIKE.search(self.body) is not None
-        )
-        compile_body = mustache.compile_mustache if is_mustache else compile_jinja
+        compile_body = compile_mustache if self.is_mustache else compile_jinja
         return compile_body(self.body, self.body_line, self.path)
 
     @cached_property
@@ -75,7 +81,7 @@ class Prompty:
         """
         inputs = dict(self.declared_inputs)
         if not inputs and isinstance(self.front.get("sample"), Mapping):
-            inputs = {name: Input(name, implicit=True) for name in self.front["sample"]}
+            inputs = {str(n): Input(str(n), implicit=True) for n in self.front["sample"]}
         for name in sorted(self.template.variables):
             inputs.setdefault(name, Input(name, implicit=True))
         return inputs
@@ -94,9 +100,8 @@ class Prompty:
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
-        """What goes on the wire beside the messages, files it names read in."""
-        found = references.resolve_files(dict(self.model.parameters), self.path)
-        return dict(found)
+        """What goes on the wire beside the messages, every reference in it replaced."""
+        return dict(references.resolve(dict(self.model.parameters), self.path))
 
     @cached_property
     def sample(self) -> Mapping[str, Any]:
@@ -176,7 +181,7 @@ def load(path: str | Path) -> Prompty:
 
 def loads(text: str, path: Path | None = None) -> Prompty:
     """Parse the text of a .prompty file; `path` names it in errors and roots its references."""
-    source = split(text.replace("\r\n", "\n").removeprefix("\ufeff"), path)
+    source = split(normal(text), path)
     front: dict[str, Any] = {}
     positions: frontmatter.Positions = {}
     if source.front is not None:
@@ -195,13 +200,35 @@ def loads(text: str, path: Path | None = None) -> Prompty:
         path=path,
         front=front,
         positions=positions,
-        dialect=dialect.letter(None if source.front is None else front),
+        dialect=letter(None if source.front is None else front),
         body=source.body,
         body_line=source.body_line,
-        model=dialect.read_model(front),
+        model=read_model(_with_settings(front, path)),
         declared_inputs=inputs,
         outputs=outputs,
     )
+
+
+def _with_settings(front: Mapping[str, Any], path: Path | None) -> Mapping[str, Any]:
+    """`front` with `model` and the blocks in it read where they are `${file:...}`.
+
+    One that cannot be read stays as it is: the settings are not needed to use the file with
+    another judge, and whoever needs them meets the reference.
+    """
+    model = _read_if_possible(front.get("model"), path)
+    if isinstance(model, Mapping):
+        model = {
+            key: _read_if_possible(value, path) if key in SETTINGS else value
+            for key, value in model.items()
+        }
+    return {**front, "model": model}
+
+
+def _read_if_possible(value: Any, path: Path | None) -> Any:
+    try:
+        return references.resolve_files(value, path) if isinstance(value, str) else value
+    except PromptyError:
+        return value
 
 
 def _inputs(front: Mapping[str, Any]) -> Any:

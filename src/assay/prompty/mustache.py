@@ -7,16 +7,18 @@ prompts are no HTML. Partials and other delimiters are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from jinja2 import Undefined
 
 from assay.errors import PromptyError, RenderError
 from assay.prompty.template import Rendered, RoleName, Template, as_text
 
 LOOKS_LIKE = re.compile(r"\{\{\s*[#/^]")
-_TAG = re.compile(r"\{\{\{\s*([\w.]+)\s*\}\}\}|\{\{\s*([#^/!&>=]?)\s*(.*?)\s*\}\}", re.DOTALL)
+_DEEPEST = 100
 _MISSING: Any = object()
 
 
@@ -50,16 +52,18 @@ def _parse(body: str, first_line: int, path: Path | None) -> _Section:
     root = _Section("", False, first_line)
     open_sections = [root]
     start = 0
-    for match in _TAG.finditer(body):
-        line = first_line + body.count("\n", 0, match.start())
-        kind, name = match[2] or "", match[1] or match[3]
-        end = match.end()
-        begin = match.start()
-        if kind in ("#", "^", "/", "!") and kind:
+    line = first_line
+    counted = 0
+    for begin, end, kind, name in _tags(body):
+        line += body.count("\n", counted, begin)
+        counted = begin
+        if kind in ("#", "^", "/", "!"):
             begin, end = _standalone(body, begin, end)
         open_sections[-1].children.append(body[start:begin])
         start = max(start, end)
         if kind in ("#", "^"):
+            if len(open_sections) > _DEEPEST:
+                raise _wrong(f"more than {_DEEPEST} sections inside each other", path, line)
             section = _Section(name, kind == "^", line)
             open_sections[-1].children.append(section)
             open_sections.append(section)
@@ -69,7 +73,7 @@ def _parse(body: str, first_line: int, path: Path | None) -> _Section:
             open_sections.pop()
         elif kind in (">", "="):
             raise _wrong("partials and other delimiters are not supported", path, line)
-        elif kind != "!":
+        elif kind in ("", "&"):
             if not re.fullmatch(r"\.|[\w.-]+", name):
                 raise _wrong(f"`{name[:40]}` is no Mustache name", path, line)
             open_sections[-1].children.append(_Variable(name, line))
@@ -78,6 +82,21 @@ def _parse(body: str, first_line: int, path: Path | None) -> _Section:
         raise _wrong(f"`{{{{#{section.name}}}}}` is never closed", path, section.line)
     root.children.append(body[start:])
     return root
+
+
+def _tags(body: str) -> Iterator[tuple[int, int, str, str]]:
+    """(start, end, kind, name) of every tag, in one pass; kind is "" for a variable."""
+    start = body.find("{{")
+    while start >= 0:
+        closing = "}}}" if body.startswith("{{{", start) else "}}"
+        stop = body.find(closing, start)
+        if stop < 0:
+            return
+        end = stop + len(closing)
+        inside = body[start + len(closing) : stop].strip()
+        kind = inside[:1] if len(closing) == 2 and inside[:1] in "#^/!&>=" else ""
+        yield start, end, kind, inside[len(kind) :].strip()
+        start = body.find("{{", end)
 
 
 def _standalone(body: str, begin: int, end: int) -> tuple[int, int]:
@@ -110,6 +129,8 @@ def _render(section: _Section, stack: list[Any], sink: Rendered, path: Path | No
 
 def _print(variable: _Variable, stack: list[Any], sink: Rendered, path: Path | None) -> str:
     value = _look_up(variable.name, stack)
+    if isinstance(value, Undefined):
+        return ""  # an optional input without a value
     if value is _MISSING:
         raise RenderError(
             f"'{variable.name}' is undefined", path=path, line=variable.line, code="render"

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from assay.errors import PromptyError
+from assay.prompty.frontmatter import load_value
 from assay.prompty.source import decode
 
-_REFERENCE = re.compile(r"\$\{\s*(env|file)\s*:([^}]*)\}", re.IGNORECASE)
+_REFERENCE = re.compile(r"\$\{\s*(env|file)\s*:([^{}]*)\}", re.IGNORECASE)
 
 
 def unset(value: Any) -> dict[str, str]:
@@ -59,19 +58,19 @@ def read_beside(name: str, path: Path | None) -> Any:
     """
     if path is None:
         raise PromptyError(f"${{file:{name}}} needs a prompty that is a file itself", code="file")
-    folder = path.resolve().parent
-    target = (folder / name).resolve()
-    if Path(name).is_absolute() or not target.is_relative_to(folder):
-        raise PromptyError(
-            f"${{file:{name}}} leaves the prompty's folder", path=path, code="file-outside"
-        )
     try:
+        folder = path.resolve().parent
+        target = (folder / name).resolve()
+        if Path(name).is_absolute() or not target.is_relative_to(folder):
+            raise PromptyError(
+                f"${{file:{name}}} leaves the prompty's folder", path=path, code="file-outside"
+            )
         text = decode(target.read_bytes(), target)
         if target.suffix.lower() == ".json":
             return json.loads(text)
         if target.suffix.lower() in (".yaml", ".yml"):
-            return yaml.safe_load(text)
-    except (OSError, ValueError, yaml.YAMLError) as error:
+            return load_value(text, path=target)[0]
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: links in a circle
         raise PromptyError(f"${{file:{name}}}: {error}", path=path, code="file") from None
     return text
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,8 @@ from assay.prompty.fields import REASONS, Output
 
 _AROUND = " \t\r\n\f\v\u00a0\u200b\u200c\u200d\u2060\ufeff"
 _OBJECT = re.compile(r'\{\s*["}]')
-_ATTEMPTS = 256
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}]', re.DOTALL)
+_LONGEST_NUMBER = 300
 _INTEGER = re.compile(r"[-+]?\d+(\.0+)?")
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 _SKIPPED = {"skipped", "not_applicable", "not applicable", "n/a"}
@@ -106,7 +109,7 @@ def _find(text: str, outputs: Mapping[str, Output]) -> Mapping[str, Any]:
         return _known(objects[0], text, outputs)
     tagged = _tags(text, outputs)
     if tagged:
-        return tagged
+        return tagged if outputs else {name: _plain(value) for name, value in tagged.items()}
     return _bare(text, text, outputs, problem)
 
 
@@ -123,8 +126,7 @@ def _bare(
 ) -> Mapping[str, Any]:
     """A reply that is one value, not an object."""
     if not outputs:
-        if isinstance(value, str) and _NUMBER.fullmatch(value):
-            value = float(value) if "." in value else int(value)
+        value = _plain(value)
         is_number = isinstance(value, int | float)
         return {"score": value} if is_number else {"text": text}
     only = _single(outputs)
@@ -138,6 +140,13 @@ def _bare(
     if isinstance(value, list | dict) and only.type not in ("array", "object", "any"):
         raise _Unreadable("unparseable", f"{only.name}: {_kind(value)}, not one value")
     return {only.name: value}
+
+
+def _plain(value: Any) -> Any:
+    """Text that is a number, as that number; where nothing is declared there is no type."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value) and len(value) < 100:
+        return float(value) if "." in value else int(value)
+    return value
 
 
 def _single(outputs: Mapping[str, Output]) -> Output | None:
@@ -173,20 +182,29 @@ def _between(text: str, opening: str, closing: str) -> list[str]:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """The JSON objects in prose, outermost only. Failed attempts are bounded: see _ATTEMPTS."""
+    """The JSON objects in prose, outermost only: what stands inside a broken one is a part of
+    it, never an answer."""
     found: list[dict[str, Any]] = []
-    failed = 0
     match = _OBJECT.search(text)
-    while match and failed < _ATTEMPTS:
-        end = match.start() + 1
+    while match:
         try:
             value, end = _DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            failed += 1
+            end = _end_of(text, match.start())
         else:
             found.append(value)
         match = _OBJECT.search(text, end)
     return found
+
+
+def _end_of(text: str, start: int) -> int:
+    """Where the braces opened at `start` are closed again; the end of the text if nowhere."""
+    depth = 0
+    for mark in _MARKS.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(mark[0], 0)
+        if depth == 0:
+            return mark.end()
+    return len(text)
 
 
 def _loads(text: str) -> Any:
@@ -199,9 +217,9 @@ def _loads(text: str) -> Any:
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Unreadable("ambiguous", f"the reply gives `{twice}` twice")
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise _Unreadable("ambiguous", f"the reply gives `{_cut(twice)}` twice")
     return result
 
 
@@ -209,7 +227,22 @@ def _constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant)
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError("a number is too large")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError("a number is too large")
+    return value
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, parse_float=_float
+)
 
 
 def _declared_skipped(found: Mapping[str, Any], outputs: Mapping[str, Output]) -> bool:
@@ -223,7 +256,7 @@ def _declared_skipped(found: Mapping[str, Any], outputs: Mapping[str, Output]) -
 def _value(output: Output, found: Mapping[str, Any]) -> Any:
     if output.name not in found:
         near = next((key for key in found if key.casefold() == output.name.casefold()), None)
-        hint = f"; it has `{near}`" if near else f"; it has {', '.join(map(str, found))}"
+        hint = f"; it has `{near}`" if near else f"; it has {_cut(', '.join(map(str, found)))}"
         raise _Unreadable(
             "missing_output", f"`{output.name}` is not in the reply{hint if found else ''}"
         )
@@ -232,10 +265,12 @@ def _value(output: Output, found: Mapping[str, Any]) -> Any:
         return None
     converted = convert(output, value)
     if output.levels and converted not in output.levels:
-        raise _Unreadable("out_of_scale", f"`{output.name}` is {converted}, not {output.scale}")
+        shown = _cut(str(converted))
+        raise _Unreadable("out_of_scale", f"`{output.name}` is {shown}, not {output.scale}")
     low, high = output.minimum, output.maximum
     if (low is not None and converted < low) or (high is not None and converted > high):
-        raise _Unreadable("out_of_scale", f"`{output.name}` is {converted}, outside {output.scale}")
+        shown = _cut(str(converted))
+        raise _Unreadable("out_of_scale", f"`{output.name}` is {shown}, outside {output.scale}")
     return converted
 
 
@@ -246,8 +281,7 @@ def convert(output: Output, value: Any) -> Any:
     """
     result = _CONVERTERS.get(output.type, lambda value, _: value)(value, output)
     if result is None:
-        shown = json.dumps(value, ensure_ascii=False, default=str)
-        shown = shown if len(shown) <= 80 else shown[:77] + "..."
+        shown = _cut(json.dumps(value, ensure_ascii=False, default=str))
         wanted = output.scale if output.type == "string" and output.levels else output.type
         raise _Unreadable("wrong_type", f"`{output.name}` is {shown}, not {wanted}")
     return result
@@ -302,6 +336,10 @@ _CONVERTERS: dict[str, Any] = {
     "array": lambda value, _: value if isinstance(value, list) else None,
     "object": lambda value, _: value if isinstance(value, dict) else None,
 }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _kind(value: Any) -> str:

@@ -25,7 +25,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from assay.errors import PromptyError, RenderError
 
-TOKEN = re.compile("\ue000([0-9a-f]{16}):([0-9]+)\ue001")
+TOKEN = re.compile("\ue000([0-9]{16}):([0-9]+)\ue001")
 _SINK = "\0sink"
 
 
@@ -45,13 +45,17 @@ class Image(str):
 class Rendered:
     """Text with tokens, and the values behind them."""
 
-    nonce: str = field(default_factory=lambda: secrets.token_hex(8))
+    nonce: str = field(default_factory=lambda: f"{secrets.randbelow(10**16):016}")
     values: list[Any] = field(default_factory=list)
     text: str = ""
+    has_threads: bool = False
+    has_images: bool = False
 
     def token(self, value: Any) -> str:
         """Keep `value` and return what stands for it in the text."""
         self.values.append(value)
+        self.has_threads |= isinstance(value, Thread)
+        self.has_images |= isinstance(value, Image)
         return f"\ue000{self.nonce}:{len(self.values) - 1}\ue001"
 
     def value_of(self, match: re.Match[str]) -> Any:
@@ -80,7 +84,10 @@ def as_text(value: Any) -> str:
         raise ValueError("a null value would be printed into the prompt")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} would be printed into the prompt")
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+    except RecursionError:
+        raise ValueError("a value nested too deeply would be printed into the prompt") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,18 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from assay.errors import DataError, SetupError
+from assay.run.frames import FRAMES, frame_records, read_frame
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_FRAMES = {".xlsx", ".xls", ".parquet"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,9 @@ class Data:
         self._records: list[Any] | None = None
         if isinstance(source, str | Path):
             self.path = Path(source)
-            _check_file(self.path)
-            if self.path.suffix.lower() in _FRAMES:
-                self._records = _read_frame(self.path)
+            _check_file(self.path, encoding)
+            if self.path.suffix.lower() in FRAMES:
+                self._records = read_frame(self.path)
         elif hasattr(source, "to_dict") and hasattr(source, "columns"):
             self._records = frame_records(source)
         elif isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
@@ -83,9 +84,7 @@ class Data:
 
     def rows(self) -> Iterator[Row]:
         """The rows in order. Raises DataError that names the file and the line."""
-        for index, (columns, note) in enumerate(self._columns()):
-            if self.limit is not None and index >= self.limit:
-                return
+        for index, (columns, note) in enumerate(islice(self._columns(), self.limit)):
             yield Row(index, columns, note)
 
     def survey(self) -> Survey:
@@ -122,7 +121,7 @@ class Data:
         return _from_json_lines(self.path, self.encoding)
 
 
-def _check_file(path: Path) -> None:
+def _check_file(path: Path, encoding: str | None) -> None:
     if path.is_dir():
         raise DataError(f"{path} is a folder; give a data file (JSONL, CSV, Excel, Parquet)")
     try:
@@ -132,8 +131,8 @@ def _check_file(path: Path) -> None:
         raise DataError(f"{path}: {error.strerror or error}") from None
     if not head.strip():
         raise DataError(f"{path} is empty")
-    is_text = path.suffix.lower() not in _FRAMES
-    if is_text and b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    may_hold_zeros = encoding or path.suffix.lower() in FRAMES
+    if b"\0" in head and not may_hold_zeros and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path} is a binary file, not rows of text")
 
 
@@ -182,14 +181,16 @@ def _from_json_lines(
 ) -> Iterator[tuple[Mapping[str, Any], str | None]]:
     lines = _lines(path, encoding)
     parser = _Parser()
+    is_first = True
     for number, line in lines:
         stripped = line.strip()
         if not stripped:
             continue
-        if stripped[0] == "[" and number == 1:
+        if stripped[0] == "[" and is_first:
             rest = "".join(text for _, text in lines)
             yield from _from_records(_parse_array(parser, line + rest, path))
             return
+        is_first = False
         yield parser.row(stripped, f"{path}:{number}")
 
 
@@ -281,44 +282,3 @@ def _from_records(records: Iterable[Any]) -> Iterator[tuple[Mapping[str, Any], s
             odd = odd or is_nan
             columns[str(name)] = None if is_nan else value
         yield columns, "NaN read as null" if odd else None
-
-
-def _read_frame(path: Path) -> list[dict[str, Any]]:
-    try:
-        import pandas
-    except ImportError:
-        raise SetupError(f'{path.suffix} files need pandas: pip install "assay[frames]"') from None
-    try:
-        if path.suffix.lower() == ".parquet":
-            return frame_records(pandas.read_parquet(path))
-        return frame_records(pandas.read_excel(path, dtype=object, keep_default_na=False))
-    except ImportError as error:
-        raise SetupError(f'{error}: pip install "assay[frames]"') from None
-    except Exception as error:
-        raise DataError(f"{path} cannot be read: {str(error)[:300]}") from None
-
-
-def frame_records(frame: Any) -> list[dict[str, Any]]:
-    """A DataFrame's rows as plain values: no numpy, no NaN, no timestamps."""
-    names = [str(name) for name in frame.columns]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"the column `{twice}` is there twice")
-    columns = [[_plain(value) for value in frame.iloc[:, i]] for i in range(len(names))]
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if value is None or isinstance(value, str | bool | int):
-        return None if value == "" else value
-    if isinstance(value, float):
-        return None if math.isnan(value) else value
-    if type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    return value.isoformat() if hasattr(value, "isoformat") else value

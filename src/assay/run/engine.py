@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from assay.errors import AssayError, InputError, JudgeError, JudgeRefusal, RenderError
+from assay.errors import AssayError, InputError, JudgeError, JudgeRefusal, RenderError, Stopped
 from assay.judge.base import Judge
+from assay.judge.limits import Limited
 from assay.metric.columns import Binding
 from assay.metric.evaluator import Evaluator
 from assay.metric.score import Score
 from assay.run.data import Row
 from assay.run.journal import Lines
 from assay.run.record import line_of
+from assay.run.spending import Spending
 from assay.run.target import Target
 
 
@@ -31,7 +33,8 @@ class Task:
 class Progress(Protocol):
     """Told what happens, as it happens. Never awaited, never asked."""
 
-    def start(self, rows: int, scores: int, done: int) -> None: ...
+    def start(self, scores: int, done: int, spending: Spending, judges: Sequence[Judge]) -> None:
+        """`scores` in all, `done` of them before; what is used, and who is asked."""
 
     def score(self, line: Mapping[str, Any]) -> None: ...
 
@@ -59,30 +62,39 @@ class Source(Protocol):
 class Engine:
     """Runs tasks over rows.
 
-    window: rows under way at once. row_timeout: seconds a row may take in all.
-    `stopping` ends the run after the rows under way.
+    window: rows under way at once. row_timeout: seconds a row may take in all. budget:
+    dollars after which no further row is taken. `stopping` says why the run ends early.
     """
 
     tasks: list[Task]
     rows_file: Lines
     scores_file: Lines
     progress: Progress
+    spending: Spending
+    judges: Sequence[Judge] = ()
+    budget: float | None = None
     target: Target | None = None
     window: int = 128
     reask: int = 1
     row_timeout: float = 1800.0
-    stopping: bool = False
+    stopping: str | None = None
 
     async def run(self, source: Iterable[tuple[Row, Kept]]) -> None:
         """Score every row of `source`. Cancelling it leaves whole lines behind."""
         rows = iter(source)
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self.window):
-                group.create_task(self._worker(rows))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self.window):
+                    group.create_task(self._worker(rows))
+        except BaseExceptionGroup as group_error:
+            raise _first(group_error) from None
 
-    def stop(self) -> None:
-        """Take no further row."""
-        self.stopping = True
+    def stop(self, why: str) -> None:
+        """Take no further row and start no further call."""
+        self.stopping = self.stopping or why
+        for judge in self.judges:
+            if isinstance(judge, Limited):
+                judge.stop()
 
     async def _worker(self, rows: Iterator[tuple[Row, Kept]]) -> None:
         # An iterator shared by all workers: each takes the next row when it is free.
@@ -97,7 +109,10 @@ class Engine:
         failed: Score | None = None
         added = kept.target
         if self.target is not None and added is None:
-            added, failed = await self._run_target(row)
+            try:
+                added, failed = await self._run_target(row)
+            except Stopped:
+                return
         if not kept.row_written:
             self.rows_file.append(row_line(row, added, failed))
         columns |= added or {}
@@ -126,9 +141,12 @@ class Engine:
             score = replace(failed, evaluator=task.evaluator.name)
         else:
             values = task.binding.values(columns)
-            score = await score_row(
-                task.evaluator, values, task.judges[iteration], self.reask, self.row_timeout
-            )
+            try:
+                score = await score_row(
+                    task.evaluator, values, task.judges[iteration], self.reask, self.row_timeout
+                )
+            except Stopped:
+                return
         line = line_of(
             score,
             row=row.index,
@@ -138,19 +156,31 @@ class Engine:
             outputs=task.outputs,
         )
         self.scores_file.append(line)
+        self.spending.add(score.evaluator, line["calls"])
         self.progress.score(line)
+        if self.budget is not None and self.spending.dollars >= self.budget:
+            self.stop("budget")
 
     async def _run_target(self, row: Row) -> tuple[dict[str, Any] | None, Score | None]:
         assert self.target is not None
         try:
             async with asyncio.timeout(self.row_timeout):
                 return await self.target.run(row.columns), None
+        except Stopped:
+            raise
         except Exception as error:
             if isinstance(error, TimeoutError):
                 message = f"the target did not answer within {self.row_timeout:g} s"
             else:
                 message = f"the target failed: {type(error).__name__}: {error}"
             return None, Score("", "error", cause="target", message=message[:500])
+
+
+def _first(error: BaseException) -> BaseException:
+    """The error that ended a group of tasks."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def score_row(
@@ -174,6 +204,8 @@ async def score_row(
         return Score(name, "error", cause=error.cause, message=str(error))
     except RenderError as error:
         return Score(name, "error", cause="render", message=str(error))
+    except Stopped:
+        raise
     except AssayError as error:
         return Score(name, "error", cause="set_up", message=str(error))
     except TimeoutError:

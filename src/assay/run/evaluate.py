@@ -12,6 +12,9 @@ from typing import Any
 
 from assay import __version__, sync
 from assay.errors import RunError, SetupError
+from assay.judge.base import Judge
+from assay.judge.cache import Cached, ReplyStore, cache_path
+from assay.judge.limits import Limited
 from assay.run.engine import Engine, Progress, Task
 from assay.run.interrupt import Interrupts
 from assay.run.journal import HEADER, ROWS, SCORES, SUMMARY, Lines, Lock, read_json, write_json
@@ -40,6 +43,7 @@ def evaluate(
     iterations: times each row is judged. name: part of the run directory's name.
     limit: only the first rows. resume: a run directory to finish; retry_failed: also redo its
         rows that have no score. reask: further tries for an invalid reply.
+    cache: keep good replies and use them again. budget: dollars after which the run stops.
     max_in_flight: requests at once, at most. base_url, credential, timeout: of the judge.
 
     Every score is on disk when it is finished: an interrupted run can be resumed. Works inside
@@ -59,59 +63,67 @@ def evaluate(
 
 async def execute(plan: Plan, progress: Progress) -> Run:
     """Make the calls, write the run, sum it up."""
-    options = plan.options
     if plan.target is not None and not plan.bindings:
         await try_target(plan)
-    directory = _directory(options, plan)
+    directory = _directory(plan.options, plan)
     lock = Lock(directory)
+    store = ReplyStore(cache_path()) if plan.uses_cache() else None
     try:
         header = _header(plan, directory)
         write_json(directory / HEADER, header)
         (directory / SUMMARY).unlink(missing_ok=True)
-        finished = await _run_engine(plan, directory, progress)
+        header["status"] = await _run_engine(plan, directory, progress, store)
         header["judges"] = plan.describe_judges()
-        header["status"] = "finished" if finished else "interrupted"
         header["ended"] = _now()
         write_json(directory / HEADER, header)
         run = Run(directory)
         run.summarise()
         return run
     finally:
+        if store is not None:
+            store.close()
         lock.release()
         for judge in plan.distinct_judges():
             await judge.close()
 
 
-async def _run_engine(plan: Plan, directory: Path, progress: Progress) -> bool:
+async def _run_engine(
+    plan: Plan, directory: Path, progress: Progress, store: ReplyStore | None
+) -> str:
+    """Score what is left of the run; `finished`, or why it ended early."""
     options = plan.options
-    rows_file, scores_file = Lines(directory / ROWS), Lines(directory / SCORES)
-    engine = Engine(
-        tasks=[_task(plan, name) for name in plan.evaluators],
-        rows_file=rows_file,
-        scores_file=scores_file,
-        progress=progress,
-        target=plan.target,
-        window=max(2 * options.max_in_flight, 8),
-        reask=options.reask,
-        row_timeout=options.row_timeout,
-    )
-    source = Remaining(plan, directory)
-    total = plan.survey.rows * len(engine.tasks) * options.iterations
-    progress.start(plan.survey.rows, total, source.done)
-    try:
-        with Interrupts(engine, progress):
-            await engine.run(source)
-    finally:
-        progress.stop()
-        rows_file.close()
-        scores_file.close()
-    return not engine.stopping
+    remaining = Remaining(plan, directory)
+    judges = plan.distinct_judges()
+    with Lines(directory / ROWS) as rows_file, Lines(directory / SCORES) as scores_file:
+        engine = Engine(
+            tasks=[_task(plan, name, store) for name in plan.evaluators],
+            rows_file=rows_file,
+            scores_file=scores_file,
+            progress=progress,
+            spending=remaining.run.spending(),
+            judges=judges,
+            budget=options.budget,
+            target=plan.target,
+            window=max(2 * options.max_in_flight, 8),
+            reask=options.reask,
+            row_timeout=options.row_timeout,
+        )
+        total = plan.survey.rows * len(engine.tasks) * options.iterations
+        progress.start(total, remaining.done, engine.spending, judges)
+        try:
+            with Interrupts(engine, progress):
+                await engine.run(remaining)
+        finally:
+            progress.stop()
+    return engine.stopping or "finished"
 
 
-def _task(plan: Plan, name: str) -> Task:
-    evaluator = plan.evaluators[name]
-    judges = tuple(plan.judges[name] for _ in range(plan.options.iterations))
-    return Task(evaluator, plan.bindings[name], judges, evaluator.outputs)
+def _task(plan: Plan, name: str, store: ReplyStore | None) -> Task:
+    evaluator, judge = plan.evaluators[name], plan.judges[name]
+    judges: list[Judge | None] = [judge] * plan.options.iterations
+    if store is not None and isinstance(judge, Limited):
+        judges = [Cached(judge, store, iteration) for iteration in range(len(judges))]
+    return Task(evaluator, plan.bindings[name], tuple(judges), evaluator.outputs)
 
 
 def _directory(options: Options, plan: Plan) -> Path:

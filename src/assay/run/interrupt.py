@@ -35,5 +35,5 @@ class Interrupts:
         if self.engine.stopping and self.task is not None:
             self.task.cancel()
             return
-        self.engine.stop()
+        self.engine.stop("interrupted")
         self.progress.note("stopping after the calls under way; once more to stop now")

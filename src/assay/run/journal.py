@@ -67,6 +67,12 @@ class Lines:
             ) from None
         self._end += len(data)
 
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         if self._file >= 0:
             os.close(self._file)

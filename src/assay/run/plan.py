@@ -12,6 +12,7 @@ from assay.errors import SetupError
 from assay.judge.base import Decider, Judge
 from assay.judge.limits import Limited
 from assay.judge.resolve import resolve
+from assay.judge.scripted import ScriptedJudge
 from assay.metric.columns import Binding, bind_columns, check_mapping, mapping_for
 from assay.metric.evaluator import Evaluator, PromptEvaluator
 from assay.metric.registry import load
@@ -37,6 +38,8 @@ class Options:
     resume: str | Path | None = None
     retry_failed: bool = False
     reask: int = 1
+    cache: bool = True
+    budget: float | None = None
     max_in_flight: int = 64
     base_url: str | None = None
     credential: Any = field(default=None, repr=False)
@@ -74,6 +77,13 @@ class Plan:
         if self.target is not None and self.target.model is not None:
             found.append(self.target.model)
         return list({id(judge): judge for judge in found}.values())
+
+    def uses_cache(self) -> bool:
+        """Whether any judge's replies are worth keeping: scripts and the baseline are free."""
+        return self.options.cache and any(
+            isinstance(judge, Limited) and not isinstance(judge.judge, ScriptedJudge)
+            for judge in self.judges.values()
+        )
 
     def describe_judges(self) -> dict[str, Any]:
         return {judge.name: judge.describe() for judge in self.distinct_judges()}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from assay.judge.base import Usage
+from assay.judge.base import Judge
+from assay.judge.limits import Limited
 from assay.run.engine import Progress
+from assay.run.spending import Spending
 
 EVERY = 10.0
 """Seconds between plain lines when stderr is no terminal."""
@@ -18,7 +20,7 @@ EVERY = 10.0
 class Silent:
     """Says nothing."""
 
-    def start(self, rows: int, scores: int, done: int) -> None:
+    def start(self, scores: int, done: int, spending: Spending, judges: Sequence[Judge]) -> None:
         return None
 
     def score(self, line: Mapping[str, Any]) -> None:
@@ -37,19 +39,19 @@ class Counting:
     def __init__(self) -> None:
         self.total = self.done = self.fresh = 0
         self.statuses: Counter[str] = Counter()
-        self.usage = Usage()
+        self.spending: Spending | None = None
+        self.judges: Sequence[Judge] = ()
         self.started = time.monotonic()
 
-    def start(self, rows: int, scores: int, done: int) -> None:
+    def start(self, scores: int, done: int, spending: Spending, judges: Sequence[Judge]) -> None:
         self.total, self.done = scores, done
+        self.spending, self.judges = spending, judges
         self.started = time.monotonic()
 
     def score(self, line: Mapping[str, Any]) -> None:
         self.done += 1
         self.fresh += 1
         self.statuses[line["status"]] += 1
-        for call in line["calls"]:
-            self.usage += Usage(**call["usage"])
 
     @property
     def rate(self) -> float:
@@ -62,8 +64,12 @@ class Counting:
         parts = [f"{self.rate:.0f}/s" if self.rate >= 10 else f"{self.rate:.1f}/s"]
         if left >= 1:
             parts.append(f"{_duration(left)} left")
-        if self.usage.total_tokens:
-            parts.append(f"{_short(self.usage.total_tokens)} tokens")
+        if self.spending and self.spending.usage.total_tokens:
+            parts.append(f"{_short(self.spending.usage.total_tokens)} tokens")
+            if self.spending.dollars:
+                parts.append(f"${self.spending.dollars:.2f}")
+        if left:
+            parts += [judge.status() for judge in self.judges if isinstance(judge, Limited)]
         parts += [f"{n} {s}" for s, n in self.statuses.items() if s != "scored"]
         return ", ".join(parts)
 
@@ -108,8 +114,8 @@ class BarProgress(Counting):
         )
         self._task: Any = None
 
-    def start(self, rows: int, scores: int, done: int) -> None:
-        super().start(rows, scores, done)
+    def start(self, scores: int, done: int, spending: Spending, judges: Sequence[Judge]) -> None:
+        super().start(scores, done, spending, judges)
         self._bar.start()
         self._task = self._bar.add_task("", total=scores, completed=done, figures="")
         self._shown = 0.0

@@ -8,12 +8,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from assay.config import load_config
 from assay.errors import SetupError
 from assay.judge.base import Usage
+from assay.judge.prices import Prices
 from assay.metric.score import Call, Score, flat, reason_of
 from assay.prompty import Output
 from assay.prompty.fields import read_outputs
 from assay.run.journal import HEADER, ROWS, SCORES, SUMMARY, Index, read_json, write_json
+from assay.run.spending import Spending
 from assay.run.summary import Tally
 
 
@@ -68,13 +71,18 @@ class Run:
         path = self.directory / SUMMARY
         return read_json(path) if path.exists() else self.summarise()
 
+    def spending(self) -> Spending:
+        """An empty account with this run's judges and today's prices."""
+        judges = {name: found.get("judge") for name, found in self.evaluators.items()}
+        return Spending(Prices(load_config()), judges)
+
     def summarise(self) -> dict[str, Any]:
         """Make the summary from the journal and write it."""
-        tally = Tally(self.evaluators)
+        tally = Tally(self.evaluators, self.spending())
         for _, records in self.score_index().read():
             tally.add(records)
         rows = self.header.get("rows", 0)
-        summary = {"run": str(self.directory), "rows": rows, **tally.as_dict(), "cost": None}
+        summary = {"run": str(self.directory), "rows": rows, **tally.as_dict()}
         write_json(self.directory / SUMMARY, summary)
         self.__dict__["summary"] = summary
         return summary

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay.judge.base import Usage
 from assay.metric.score import STATUSES
 from assay.prompty.fields import as_number
+from assay.run.spending import Spending
 from assay.run.statistics import Moments
 
 _WORST_FIRST = ("error", "refused", "invalid", "not_applicable", "scored")
@@ -64,13 +64,12 @@ class OutputTally:
 class Tally:
     """Everything a summary says, fed row by row."""
 
-    def __init__(self, evaluators: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, evaluators: Mapping[str, Mapping[str, Any]], spending: Spending) -> None:
+        self.spending = spending
         self._declared = {name: list(found["scored"]) for name, found in evaluators.items()}
         self._outputs: dict[str, dict[str, OutputTally]] = {name: {} for name in evaluators}
         self._statuses: dict[str, Counter[str]] = {name: Counter() for name in evaluators}
         self._causes: dict[str, Counter[str]] = {name: Counter() for name in evaluators}
-        self.usage = Usage()
-        self.calls = 0
 
     def add(self, records: Iterable[Mapping[str, Any] | None]) -> None:
         """All the scores of one row, None where one is not there yet."""
@@ -78,14 +77,12 @@ class Tally:
         for record in records:
             if record is not None:
                 by_evaluator.setdefault(record["evaluator"], []).append(record)
-                for call in record.get("calls", ()):
-                    self.calls += 1
-                    self.usage += Usage(**call.get("usage", {}))
+                self.spending.add(record["evaluator"], record.get("calls", ()))
         for name, found in by_evaluator.items():
             self._add(name, found)
 
     def as_dict(self) -> dict[str, Any]:
-        """`metrics` by `<evaluator>.<output>`, and tokens and calls of the whole run."""
+        """`metrics` by `<evaluator>.<output>`, and what the whole run has used."""
         metrics: dict[str, Any] = {}
         for name, outputs in self._outputs.items():
             counts = self._statuses[name]
@@ -98,13 +95,7 @@ class Tally:
                     **{status: counts[status] for status in STATUSES},
                     **({"causes": dict(self._causes[name])} if self._causes[name] else {}),
                 }
-        tokens = {
-            "prompt": self.usage.prompt_tokens,
-            "completion": self.usage.completion_tokens,
-            "reasoning": self.usage.reasoning_tokens,
-            "total": self.usage.total_tokens,
-        }
-        return {"metrics": metrics, "tokens": tokens, "calls": self.calls}
+        return {"metrics": metrics, **self.spending.as_dict()}
 
     def _add(self, name: str, found: list[Mapping[str, Any]]) -> None:
         scored = [record for record in found if record["status"] == "scored"]

@@ -1,0 +1,128 @@
+"""Replies that were good, kept in one SQLite file.
+
+A reply is found again by the judge's address and model, the settings, the messages and the
+iteration: whatever could change the answer, and nothing else. Only replies that could be read
+are kept, since `remember` is called by who read them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from assay.errors import RunError
+from assay.judge.base import Judge, Message, Reply, Usage
+
+COMMIT_EVERY = 1.0
+"""Seconds between commits: a crash loses at most this much of the cache, and no score."""
+
+
+def cache_path() -> Path:
+    """`$ASSAY_CACHE`, else `.assay/replies.sqlite` in the working folder."""
+    return Path(os.environ.get("ASSAY_CACHE") or ".assay/replies.sqlite")
+
+
+class ReplyStore:
+    """The file. Raises RunError where it cannot be used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=30, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS replies "
+                "(key TEXT PRIMARY KEY, judge TEXT, at REAL, reply TEXT) WITHOUT ROWID"
+            )
+            self._db.commit()
+        except (OSError, sqlite3.Error) as error:
+            raise RunError(f"the cache {path} cannot be used: {error}; --no-cache") from None
+        self._committed = time.monotonic()
+
+    def get(self, key: str) -> Reply | None:
+        found = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        if found is None:
+            return None
+        data = json.loads(found[0])
+        usage = Usage(**data.pop("usage"))
+        tool_calls = tuple(data.pop("tool_calls"))
+        return Reply(**data, usage=usage, tool_calls=tool_calls, cached=True, key=key)
+
+    def put(self, key: str, judge: str, reply: Reply) -> None:
+        data = asdict(reply)
+        for name in ("limits", "key", "cached"):
+            del data[name]
+        text = json.dumps(data, ensure_ascii=False)
+        self._db.execute(
+            "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)",
+            (key, judge, time.time(), text.encode("utf-8", "replace").decode()),
+        )
+        if time.monotonic() - self._committed > COMMIT_EVERY:
+            self.commit()
+
+    def commit(self) -> None:
+        self._db.commit()
+        self._committed = time.monotonic()
+
+    def stats(self) -> dict[str, Any]:
+        """Replies by judge, and the size of the file in bytes."""
+        rows = self._db.execute("SELECT judge, COUNT(*) FROM replies GROUP BY judge").fetchall()
+        size = sum(p.stat().st_size for p in self.path.parent.glob(self.path.name + "*"))
+        return {"path": str(self.path), "bytes": size, "replies": dict(rows)}
+
+    def clear(self) -> int:
+        """Forget everything; how many replies there were."""
+        count = self._db.execute("DELETE FROM replies").rowcount
+        self._db.commit()
+        self._db.execute("VACUUM")
+        return int(count)
+
+    def close(self) -> None:
+        self._db.commit()
+        self._db.close()
+
+
+@dataclass(eq=False)
+class Cached:
+    """A judge that answers from the store where it can. Iterations do not share replies."""
+
+    judge: Judge
+    store: ReplyStore
+    iteration: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.judge.name
+
+    async def complete(self, messages: Sequence[Message], **settings: Any) -> Reply:
+        key = self._key(messages, settings)
+        found = self.store.get(key)
+        if found is not None:
+            return found
+        return replace(await self.judge.complete(messages, **settings), key=key)
+
+    def remember(self, reply: Reply) -> None:
+        """Keep a reply that could be read."""
+        if reply.key is not None and not reply.cached:
+            self.store.put(reply.key, self.name, reply)
+
+    def describe(self) -> dict[str, Any]:
+        return self.judge.describe()
+
+    async def close(self) -> None:
+        await self.judge.close()
+
+    def _key(self, messages: Sequence[Message], settings: Mapping[str, Any]) -> str:
+        described = self.judge.describe()
+        who = [described.get("url"), described.get("model"), described.get("judge")]
+        text = json.dumps([who, self.iteration, settings, messages], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
