@@ -1,4 +1,4 @@
-"""Every test of the command line works in a folder of its own and with no judge in the environment."""
+"""Every test of a command works in a folder of its own and with no judge in the environment."""
 
 from __future__ import annotations
 

@@ -235,9 +235,7 @@ def test_the_scale_in_words(output: Output, scale: str) -> None:
 def test_the_primary_output_is_the_marked_one_else_the_first_scored() -> None:
     body = "---\nuser:\nhi\n"
     first = loads(f"---\noutputs:\n  reason: string\n  a: integer\n  b: integer\n{body}")
-    marked = loads(
-        "---\noutputs:\n  a: integer\n  b: {type: integer, is_primary: true}\n" + body
-    )
+    marked = loads("---\noutputs:\n  a: integer\n  b: {type: integer, is_primary: true}\n" + body)
     none = loads(f"---\noutputs:\n  reason: string\n{body}")
     assert first.primary is not None
     assert first.primary.name == "a"

@@ -113,7 +113,9 @@ def journal(directory: str | Path, name: str = "scores.jsonl") -> list[dict[str,
 
 def latest(directory: str | Path) -> dict[tuple[int, str, int], dict[str, Any]]:
     """The line that counts for every row x evaluator x iteration: the last one."""
-    return {(line["row"], line["evaluator"], line["iteration"]): line for line in journal(directory)}
+    return {
+        (line["row"], line["evaluator"], line["iteration"]): line for line in journal(directory)
+    }
 
 
 def statuses(directory: str | Path) -> Counter[str]:
@@ -140,7 +142,9 @@ def clean_environment(**more: str) -> dict[str, str]:
     return {**kept, **more}
 
 
-def command(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def command(
+    *arguments: str | Path, cwd: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run `assay` to its end in a process of its own."""
     return subprocess.run(
         [*ASSAY, *map(str, arguments)],

@@ -11,7 +11,9 @@ import sys
 
 import typer
 
+from assay.cli.cache import cache
 from assay.cli.list import list_
+from assay.cli.rescore import rescore
 from assay.cli.run import run
 from assay.cli.try_ import try_
 from assay.errors import AssayError
@@ -26,7 +28,9 @@ app = typer.Typer(
 )
 app.command("run")(run)
 app.command("try")(try_)
+app.command("rescore")(rescore)
 app.command("list")(list_)
+app.command("cache")(cache)
 
 
 @app.callback(invoke_without_command=True)

@@ -11,6 +11,7 @@ import typer
 from assay.errors import SetupError
 
 if TYPE_CHECKING:
+    from assay.cli.gate import Gate
     from assay.run.record import Run
 
 
@@ -45,6 +46,13 @@ def run(
     retry_failed: Annotated[
         bool, typer.Option(help="With --resume: redo the rows that have no score.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything and estimate; make no call.")
+    ] = False,
+    budget: Annotated[
+        float | None, typer.Option(help="Dollars after which the run stops, to be resumed.")
+    ] = None,
+    cache: Annotated[bool, typer.Option(help="Keep good replies and use them again.")] = True,
     reask: Annotated[int, typer.Option(help="Further tries for an invalid reply.")] = 1,
     max_in_flight: Annotated[int, typer.Option("-j", "--jobs", help="Requests at once.")] = 64,
     fail_under: Annotated[
@@ -77,6 +85,8 @@ def run(
         "runs": runs,
         "reask": reask,
         "max_in_flight": max_in_flight,
+        "cache": cache,
+        "budget": budget,
     }
     if resume is not None:
         data, evaluators, given = _resumed(resume, items or [], given, retry_failed)
@@ -85,9 +95,12 @@ def run(
             raise SetupError("give at least one EVALUATOR and a DATA file")
         assert items is not None
         *evaluators, data = items
+    if dry_run:
+        _dry_run(data, evaluators, given, json_)
+        return
     finished = evaluate(data, evaluators, **given)
     _show(finished, json_)
-    sys.exit(gate.verdict(finished))
+    sys.exit(_exit_code(finished, gate))
 
 
 def _show(run: Run, as_json: bool) -> None:
@@ -97,8 +110,30 @@ def _show(run: Run, as_json: bool) -> None:
     if as_json:
         print_json(run.summary)
     print_summary(run, sys.stderr if as_json else sys.stdout)
-    if run.header["status"] == "interrupted":
-        print(f"interrupted; finish it with: assay run --resume {run.directory}", file=sys.stderr)
+
+
+def _exit_code(run: Run, gate: Gate) -> int:
+    """The gate's verdict; a run that ended early says how to finish it."""
+    status = run.header["status"]
+    if status == "finished":
+        return gate.verdict(run)
+    why = "the budget is used up" if status == "budget" else "interrupted"
+    print(f"{why}; finish it with: assay run --resume {run.directory}", file=sys.stderr)
+    return 3 if status == "budget" else 130
+
+
+def _dry_run(data: str, evaluators: list[str], given: dict[str, Any], as_json: bool) -> None:
+    import asyncio
+
+    from assay.cli.output import print_json
+    from assay.cli.table import print_estimate
+    from assay.run.dryrun import dry_run
+    from assay.run.plan import Options, prepare
+
+    found = asyncio.run(dry_run(prepare(data, evaluators, Options(**given))))
+    if as_json:
+        print_json(found)
+    print_estimate(found, sys.stderr if as_json else sys.stdout)
 
 
 def _mapping(items: list[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 from assay.metric.score import STATUSES
@@ -38,9 +39,58 @@ def print_summary(run: Run, out: TextIO) -> None:
     for name, found in run.metrics.items():
         for cause, count in found.get("causes", {}).items():
             console.print(f"{name}: {count} without a score: {cause}", markup=False)
-    judges = ", ".join(run.header["judges"]) or "none"
-    console.print(f"judge {judges}, {run.summary['calls']} calls", markup=False)
+    console.print(_used(run), markup=False)
     print(run.directory, file=out)
+
+
+def _used(run: Run) -> str:
+    """Who judged, and what it took."""
+    summary = run.summary
+    parts = [f"judge {', '.join(run.header['judges']) or 'none'}", f"{summary['calls']} calls"]
+    if summary["cached_calls"]:
+        parts.append(f"{summary['cached_calls']} of them from the cache")
+    if summary["tokens"]["total"]:
+        parts.append(f"{summary['tokens']['total']:,} tokens")
+    if summary["cost"]:
+        parts.append(f"${summary['cost']:.2f}")
+    if summary.get("no_price_for"):
+        parts.append(f"no price known for {', '.join(summary['no_price_for'])}")
+    return ", ".join(parts)
+
+
+def print_estimate(found: Mapping[str, Any], out: TextIO) -> None:
+    """What a run would take, a line a metric."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=out, highlight=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("metric", overflow="fold")
+    for heading in ("calls", "prompt tokens", "reply tokens", "cost"):
+        table.add_column(heading, justify="right")
+    for name, entry in found["metrics"].items():
+        table.add_row(
+            name,
+            f"{entry['calls']:,}",
+            f"{entry['prompt_tokens']:,}",
+            f"{entry['completion_tokens']:,}",
+            _dollars(entry["cost"]),
+        )
+    console.print(table)
+    for name, entry in found["metrics"].items():
+        for cause, count in entry["not_asked"].items():
+            console.print(f"{name}: {count} sampled rows would not be asked: {cause}", markup=False)
+    console.print(
+        f"{found['rows']:,} rows, {found['calls']:,} calls, about {found['tokens']:,} tokens, "
+        f"{_dollars(found['cost'])}. No call was made. Prompt tokens are estimated without a "
+        "tokenizer (within a quarter either way), reply tokens are assumed, prices are of "
+        f"{found['prices_read']}.",
+        markup=False,
+    )
+
+
+def _dollars(value: float | None) -> str:
+    return "no price known" if value is None else f"${value:,.2f}"
 
 
 def _number(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 if TYPE_CHECKING:
     from assay.prompty import Prompty
@@ -62,7 +62,6 @@ class Reply:
     limits: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
 
 
-@runtime_checkable
 class Judge(Protocol):
     """Answers messages. Judges are safe to share between evaluators and tasks of one loop."""
 
@@ -83,7 +82,6 @@ class Judge(Protocol):
         """Give back connections. Calling it twice is fine."""
 
 
-@runtime_checkable
 class Remembering(Protocol):
     """A judge that keeps good replies, once it is told that one was good."""
 
@@ -91,8 +89,7 @@ class Remembering(Protocol):
         """Keep a reply that could be read."""
 
 
-@runtime_checkable
-class Decider(Protocol):
+class Decider(Judge, Protocol):
     """A judge that never sees the prompt: it decides from the inputs and the declared outputs."""
 
     def refuses(self, prompty: Prompty) -> str | None:
@@ -100,3 +97,13 @@ class Decider(Protocol):
 
     async def decide(self, prompty: Prompty, inputs: Mapping[str, Any]) -> Reply:
         """Judge `inputs` (values by the prompty's own input names); the text is a JSON object."""
+
+
+def is_decider(judge: object) -> TypeGuard[Decider]:
+    """Whether a judge decides from inputs. A look at one name: it is asked on every row."""
+    return hasattr(judge, "decide")
+
+
+def remembers(judge: object) -> TypeGuard[Remembering]:
+    """Whether a judge keeps good replies."""
+    return hasattr(judge, "remember")

@@ -7,17 +7,17 @@ are kept, since `remember` is called by who read them.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from assay.errors import RunError
+from assay.jsontext import digest, dumps
 from assay.judge.base import Judge, Message, Reply, Usage
 
 COMMIT_EVERY = 1.0
@@ -27,6 +27,9 @@ COMMIT_EVERY = 1.0
 def cache_path() -> Path:
     """`$ASSAY_CACHE`, else `.assay/replies.sqlite` in the working folder."""
     return Path(os.environ.get("ASSAY_CACHE") or ".assay/replies.sqlite")
+
+
+_KEPT = ("text", "finish_reason", "latency", "model", "refusal", "tool_calls", "attempts")
 
 
 class ReplyStore:
@@ -58,13 +61,11 @@ class ReplyStore:
         return Reply(**data, usage=usage, tool_calls=tool_calls, cached=True, key=key)
 
     def put(self, key: str, judge: str, reply: Reply) -> None:
-        data = asdict(reply)
-        for name in ("limits", "key", "cached"):
-            del data[name]
-        text = json.dumps(data, ensure_ascii=False)
+        data = {name: getattr(reply, name) for name in _KEPT}
+        data["usage"] = {name: getattr(reply.usage, name) for name in Usage.__dataclass_fields__}
         self._db.execute(
             "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)",
-            (key, judge, time.time(), text.encode("utf-8", "replace").decode()),
+            (key, judge, time.time(), dumps(data)),
         )
         if time.monotonic() - self._committed > COMMIT_EVERY:
             self.commit()
@@ -98,6 +99,7 @@ class Cached:
     judge: Judge
     store: ReplyStore
     iteration: int = 0
+    _who: list[Any] | None = None
 
     @property
     def name(self) -> str:
@@ -122,7 +124,7 @@ class Cached:
         await self.judge.close()
 
     def _key(self, messages: Sequence[Message], settings: Mapping[str, Any]) -> str:
-        described = self.judge.describe()
-        who = [described.get("url"), described.get("model"), described.get("judge")]
-        text = json.dumps([who, self.iteration, settings, messages], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        if self._who is None:
+            described = self.judge.describe()
+            self._who = [described.get("url"), described.get("model"), described.get("judge")]
+        return digest([self._who, self.iteration, settings, messages], 64)

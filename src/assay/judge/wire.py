@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 from weakref import WeakKeyDictionary
 
 from assay.errors import JudgeError, SetupError
+from assay.jsontext import dumps
 from assay.judge.base import Message, Reply, Usage
 from assay.judge.credential import Credential
 from assay.judge.faults import fault, redact, rejected_parameter, retry_after
@@ -110,7 +111,7 @@ class OpenAIJudge:
         started = time.perf_counter()
         try:
             async with session.post(
-                self.url, data=_dumps(body), headers=headers, allow_redirects=False
+                self.url, data=dumps(body), headers=headers, allow_redirects=False
             ) as answer:
                 data = await answer.read()
         except TimeoutError:
@@ -261,7 +262,3 @@ def _limits(headers: Mapping[str, str]) -> dict[str, str] | None:
         if key.lower().startswith("x-ratelimit-")
     }
     return found or None
-
-
-def _dumps(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay.errors import JudgeError, JudgeRefusal
-from assay.judge.base import Decider, Judge, Message, Remembering, Reply
+from assay.jsontext import digest
+from assay.judge.base import Judge, Message, Reply, is_decider, remembers
 from assay.metric.score import Call, Status
 from assay.prompty import Prompty
 from assay.prompty.reply import Reading
@@ -38,7 +38,7 @@ async def ask(
     Raises RenderError for values the template cannot print, JudgeError where no first answer
     could be had.
     """
-    if isinstance(judge, Decider):
+    if is_decider(judge):
         reply = await judge.decide(prompty, values)
         return _answer(prompty, reply, prompty.parameters, [_call(prompty, reply, "")])
     messages: list[Message] = prompty.render(values)
@@ -57,7 +57,7 @@ async def ask(
         note = answer.message if answer else None
         calls.append(_call(prompty, reply, messages_sha(messages), note))
         answer = _answer(prompty, reply, settings, calls)
-        if answer.status in ("scored", "not_applicable") and isinstance(judge, Remembering):
+        if answer.status in ("scored", "not_applicable") and remembers(judge):
             judge.remember(reply)
         if answer.status != "invalid" or len(calls) > reask:
             return answer
@@ -69,8 +69,7 @@ async def ask(
 
 def messages_sha(messages: Sequence[Message]) -> str:
     """Hash of messages as they are sent, 16 hex digits."""
-    text = json.dumps(messages, ensure_ascii=False, sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return digest(messages)
 
 
 def _answer(

@@ -6,13 +6,13 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 from assay import sync
 from assay.errors import InputError, PromptyError, SetupError
-from assay.judge.base import Decider, Judge
+from assay.judge.base import Judge, is_decider
 from assay.metric.ask import ask
 from assay.metric.columns import alias_of
 from assay.metric.inputs import bind
@@ -108,10 +108,11 @@ class PromptEvaluator(Doors):
     prompty: Prompty
     judge: Judge | None = None
     needs_judge: bool = True
+    label: str | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return self.prompty.name
+        return self.label or self.prompty.name
 
     @property
     def inputs(self) -> Mapping[str, Input]:  # type: ignore[override]
@@ -120,6 +121,10 @@ class PromptEvaluator(Doors):
     @property
     def outputs(self) -> Mapping[str, Output]:  # type: ignore[override]
         return self.prompty.outputs
+
+    def renamed(self, name: str) -> PromptEvaluator:
+        """The same metric under another name."""
+        return replace(self, label=name)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -165,7 +170,7 @@ def check_prompty(prompty: Prompty, judge: Judge | None) -> None:
     """Raises what would fail on every row: a template that does not compile, a metric of which
     no input reaches the judge, variables not set, a decider that cannot judge it."""
     _ = prompty.template, prompty.parameters
-    if isinstance(judge, Decider):
+    if is_decider(judge):
         refusal = judge.refuses(prompty)
         if refusal:
             raise SetupError(f"{prompty.name}: {refusal}")

@@ -8,7 +8,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +46,10 @@ class FunctionEvaluator(Doors):
             optional = parameter.default is not inspect.Parameter.empty
             found[name] = Input(name, required=not optional)
         return found
+
+    def renamed(self, name: str) -> FunctionEvaluator:
+        """The same metric under another name."""
+        return replace(self, name=name)
 
     @cached_property
     def fingerprint(self) -> str:

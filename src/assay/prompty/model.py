@@ -57,12 +57,13 @@ class Prompty:
 
     @cached_property
     def is_mustache(self) -> bool:
-        """Whether the body is Mustache: declared so, or told by its sections."""
+        """Whether the body is Mustache: declared so, or told by sections and no Jinja block."""
         from assay.prompty import mustache
 
         declared = _template_format(self.front.get("template"))
-        looks_like = declared is None and mustache.LOOKS_LIKE.search(self.body) is not None
-        return declared == "mustache" or looks_like
+        if declared is None and "{%" not in self.body:
+            return mustache.LOOKS_LIKE.search(self.body) is not None
+        return declared == "mustache"
 
     @cached_property
     def template(self) -> Template:

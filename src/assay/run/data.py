@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from assay.errors import DataError, SetupError
+from assay.jsontext import digest
 from assay.run.frames import FRAMES, frame_records, read_frame
 
 _BOMS = (
@@ -41,8 +42,7 @@ class Row:
     @property
     def hash(self) -> str:
         """Hash of the content, 16 hex digits."""
-        text = json.dumps(self.columns, ensure_ascii=False, sort_keys=True, default=str)
-        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        return digest(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,8 @@ class Data:
     """
 
     def __init__(self, source: Any, *, encoding: str | None = None, limit: int | None = None):
+        if limit is not None and limit < 1:
+            raise SetupError(f"the limit must be 1 or more, not {limit}")
         self.encoding = encoding
         self.limit = limit
         self.path: Path | None = None

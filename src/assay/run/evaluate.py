@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import platform
-import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assay import __version__, sync
+from assay import sync
 from assay.errors import RunError, SetupError
 from assay.judge.base import Judge
 from assay.judge.cache import Cached, ReplyStore, cache_path
 from assay.judge.limits import Limited
+from assay.run.directory import make_directory
 from assay.run.engine import Engine, Progress, Task
+from assay.run.header import make_header, now
 from assay.run.interrupt import Interrupts
 from assay.run.journal import HEADER, ROWS, SCORES, SUMMARY, Lines, Lock, read_json, write_json
 from assay.run.plan import Options, Plan, Source, prepare, try_target
@@ -69,12 +68,12 @@ async def execute(plan: Plan, progress: Progress) -> Run:
     lock = Lock(directory)
     store = ReplyStore(cache_path()) if plan.uses_cache() else None
     try:
-        header = _header(plan, directory)
+        header = make_header(plan, directory)
         write_json(directory / HEADER, header)
         (directory / SUMMARY).unlink(missing_ok=True)
         header["status"] = await _run_engine(plan, directory, progress, store)
         header["judges"] = plan.describe_judges()
-        header["ended"] = _now()
+        header["ended"] = now()
         write_json(directory / HEADER, header)
         run = Run(directory)
         run.summarise()
@@ -138,52 +137,4 @@ def _directory(options: Options, plan: Plan) -> Path:
                 f"{', '.join(header['evaluators'])} x {header.get('iterations', 1)}"
             )
         return directory
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    label = options.name or "-".join(plan.evaluators)
-    label = re.sub(r"[^\w.-]+", "-", label)[:60].strip("-.") or "run"
-    base = Path(options.runs) / f"{stamp}-{label}"
-    for count in range(1, 1000):
-        directory = base if count == 1 else base.with_name(f"{base.name}-{count}")
-        try:
-            directory.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise RunError(f"{directory} cannot be made: {error.strerror}") from None
-        return directory
-    raise RunError(f"{base} exists a thousand times")
-
-
-def _header(plan: Plan, directory: Path) -> dict[str, Any]:
-    options = plan.options
-    evaluators = {}
-    for name, found in plan.evaluators.items():
-        judge = plan.judges[name]
-        evaluators[name] = {
-            **found.describe(),
-            "scored": [o.name for o in found.outputs.values() if o.scored],
-            "fingerprint": found.fingerprint,
-            "judge": judge.name if judge else None,
-            "columns": dict(plan.bindings[name].columns),
-            "aliases": dict(plan.bindings[name].aliases),
-        }
-    earlier = read_json(directory / HEADER) if options.resume is not None else {}
-    return {
-        "assay": __version__,
-        "python": platform.python_version(),
-        "name": options.name or earlier.get("name") or directory.name,
-        "status": "running",
-        "started": earlier.get("started") or _now(),
-        "data": plan.data.describe(),
-        "rows": plan.survey.rows,
-        "iterations": options.iterations,
-        "reask": options.reask,
-        "evaluators": evaluators,
-        "judges": plan.describe_judges(),
-        "target": plan.target.describe() if plan.target else None,
-        "options": options.describe(),
-    }
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return make_directory(Path(options.runs), options.name or "-".join(plan.evaluators))

@@ -17,7 +17,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from assay.errors import RunError
+from assay.jsontext import dumps
 
 HEADER, ROWS, SCORES, SUMMARY, LOCK = (
     "run.json",
@@ -26,22 +29,6 @@ HEADER, ROWS, SCORES, SUMMARY, LOCK = (
     "summary.json",
     ".lock",
 )
-
-
-def dumps(value: Any) -> str:
-    """Strict JSON in its own script: no NaN, no \\u escapes."""
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
-    except ValueError:
-        return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, default=str)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 class Lines:
@@ -54,7 +41,7 @@ class Lines:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write one line. Raises RunError where the disk is full or gone; nothing half stays."""
-        data = dumps(record).encode("utf-8", "replace") + b"\n"
+        data = dumps(record) + b"\n"
         try:
             written = os.write(self._file, data)
             while written < len(data):
@@ -126,12 +113,7 @@ def write_json(path: Path, value: Any) -> None:
     """Write a JSON file whole or not at all."""
     temporary = path.with_name(path.name + ".new")
     try:
-        temporary.write_bytes(
-            json.dumps(_finite(value), ensure_ascii=False, indent=1, default=str).encode(
-                "utf-8", "replace"
-            )
-            + b"\n"
-        )
+        temporary.write_bytes(orjson.dumps(orjson.loads(dumps(value)), option=orjson.OPT_INDENT_2))
         temporary.replace(path)
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror}") from None
@@ -149,8 +131,8 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-_ROW = re.compile(rb'\{"row": (\d+), ')
-_SCORE = re.compile(rb'\{"row": (\d+), "evaluator": "((?:[^"\\]|\\.)*)", "iteration": (\d+), ')
+_ROW = re.compile(rb'\{"row":(\d+),')
+_SCORE = re.compile(rb'\{"row":(\d+),"evaluator":"((?:[^"\\]|\\.)*)","iteration":(\d+),')
 
 
 class Index:
@@ -222,5 +204,5 @@ def _line_at(file: Any, offset: int) -> dict[str, Any] | None:
     if offset < 0:
         return None
     file.seek(offset)
-    record: dict[str, Any] = json.loads(file.readline())
+    record: dict[str, Any] = orjson.loads(file.readline())
     return record

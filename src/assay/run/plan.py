@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from assay.config import load_config
 from assay.errors import SetupError
-from assay.judge.base import Decider, Judge
+from assay.judge.base import Judge, is_decider
 from assay.judge.limits import Limited
+from assay.judge.prices import Prices
 from assay.judge.resolve import resolve
 from assay.judge.scripted import ScriptedJudge
 from assay.metric.columns import Binding, bind_columns, check_mapping, mapping_for
@@ -91,6 +93,8 @@ class Plan:
 
 def prepare(data: Any, evaluators: Any, options: Options) -> Plan:
     """Check everything that can be checked without a call."""
+    if options.budget is not None:
+        _check_budget(options)
     if options.iterations < 1:
         raise SetupError("iterations must be 1 or more")
     chosen = _load_all(evaluators)
@@ -112,6 +116,19 @@ def prepare(data: Any, evaluators: Any, options: Options) -> Plan:
     if target is None or target.outputs:
         bind_plan(plan, survey.columns + (target.outputs if target else ()))
     return plan
+
+
+def _check_budget(options: Options) -> None:
+    """A budget needs a price, or it would never be used up."""
+    if not options.budget or options.budget <= 0:
+        raise SetupError(f"a budget is more than 0 dollars, not {options.budget}")
+    name = options.judge
+    if isinstance(name, str) and Prices(load_config()).of(name) is None:
+        model = name.partition(":")[2]
+        raise SetupError(
+            f'--budget needs a price for {name}: put [prices."{model}"] with input and output '
+            "(dollars for a million tokens) into assay.toml"
+        )
 
 
 def bind_plan(plan: Plan, columns: tuple[str, ...]) -> None:
@@ -191,7 +208,7 @@ def _resolve_judges(chosen: Mapping[str, Evaluator], options: Options) -> dict[s
 
 
 def limited(judge: Judge, options: Options) -> Judge:
-    if isinstance(judge, Decider | Limited):
+    if is_decider(judge) or isinstance(judge, Limited):
         return judge
     return Limited(judge, max_in_flight=options.max_in_flight)
 

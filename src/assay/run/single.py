@@ -8,7 +8,7 @@ from typing import Any
 
 from assay import sync
 from assay.errors import RenderError, SetupError
-from assay.judge.base import Decider, Judge
+from assay.judge.base import Judge, is_decider
 from assay.judge.resolve import resolve
 from assay.metric.columns import bind_columns
 from assay.metric.evaluator import PromptEvaluator
@@ -80,7 +80,7 @@ def _messages(prompty: Any, bound: Mapping[str, Any], judge: Judge | None) -> li
     from assay.errors import InputError
     from assay.metric.inputs import bind
 
-    if prompty is None or isinstance(judge, Decider):
+    if prompty is None or is_decider(judge):
         return []
     try:
         messages: list[Any] = prompty.render(bind(prompty.inputs, bound))

@@ -1,0 +1,139 @@
+"""Replacing blocks of a front matter while everything else stays as it was written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from assay.prompty.frontmatter import parse, scalar
+from assay.prompty.source import split
+
+_ENDING = re.compile(r"\r\n|\n|\r")
+
+
+def replace_blocks(
+    text: str, blocks: Mapping[str, Any], path: Path | None = None
+) -> tuple[str, list[str]]:
+    """`text` with the top-level keys in `blocks` given new values, and notes for people.
+
+    The body, the other keys, byte order mark and line endings stay byte for byte. Comments
+    inside a replaced block are put above it. Only where the front matter is one flow mapping
+    or uses anchors is it written anew as a whole.
+    """
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    lines = _ENDING.split(text[len(mark) :])
+    endings = [*_ENDING.findall(text[len(mark) :]), ""]
+    source = split("\n".join(lines), path)
+    if source.front is None:
+        return text, []
+    first, last = source.front_line - 1, source.body_line - 2
+    newline = endings[0] or "\n"
+    front, notes = _new_front(source.front, source.front_line, blocks, path)
+    head = "".join(map(str.__add__, lines[:first], endings[:first]))
+    tail = "".join(map(str.__add__, lines[last:], endings[last:]))
+    middle = "".join(line + newline for line in front)
+    kept = {ending for ending in endings[:-1]}
+    if len(kept) > 1:
+        notes.append("the file mixes line endings: the front matter now has one kind")
+    return mark + head + middle + tail, notes
+
+
+def _new_front(
+    front: str, first_line: int, blocks: Mapping[str, Any], path: Path | None
+) -> tuple[list[str], list[str]]:
+    root = yaml.compose(front, yaml.SafeLoader)
+    lines = front.split("\n")
+    if not isinstance(root, yaml.MappingNode):
+        return lines, []
+    anchors = any(getattr(event, "anchor", None) for event in yaml.parse(front))
+    if root.flow_style or anchors:
+        values, _ = parse(front, first_line, path)
+        why = "uses anchors" if anchors else "is one flow mapping"
+        note = f"the front matter {why}: it was written anew, its comments are not kept"
+        return _dump({**values, **blocks}, 0), [note]
+    return _block_by_block(root, lines, blocks), []
+
+
+def _block_by_block(
+    root: yaml.MappingNode, lines: list[str], blocks: Mapping[str, Any]
+) -> list[str]:
+    keys = [(key.value, key.start_mark) for key, _ in root.value]
+    spans = list(_scalar_spans(root))
+    result = lines[: keys[0][1].line] if keys else lines[:]
+    for number, (key, mark) in enumerate(keys):
+        end = keys[number + 1][1].line if number + 1 < len(keys) else len(lines)
+        stop = end
+        while stop > mark.line + 1 and _is_between(lines[stop - 1]):
+            stop -= 1
+        if key in blocks:
+            indent = mark.column
+            comments = _comments(lines, mark.line, stop, spans)
+            result += [" " * indent + comment for comment in comments]
+            result += _dump({key: blocks[key]}, indent)
+        else:
+            result += lines[mark.line : stop]
+        result += lines[stop:end]
+    return result
+
+
+def _is_between(line: str) -> bool:
+    """Blank lines and comments at the margin belong to what follows."""
+    return not line.strip() or line.startswith("#")
+
+
+def _scalar_spans(node: yaml.Node) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """(line, column) where each scalar starts and ends: a # in there is no comment."""
+    if isinstance(node, yaml.ScalarNode):
+        start, end = node.start_mark, node.end_mark
+        yield (start.line, start.column), (end.line, end.column)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _scalar_spans(key)
+            yield from _scalar_spans(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _scalar_spans(item)
+
+
+def _comments(lines: list[str], first: int, last: int, spans: list[Any]) -> list[str]:
+    found = []
+    for number in range(first, last):
+        for match in re.finditer(r"(?:(?<=\s)|^)#.*", lines[number]):
+            place = (number, match.start())
+            if not any(start <= place < end for start, end in spans):
+                found.append(match[0].rstrip())
+                break
+    return found
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style, lists indented, and quotes wherever YAML 1.2 would read something else."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = None
+    if "\n" in value:
+        style = "|"
+    elif not isinstance(scalar(value), str):
+        style = "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _dump(value: Mapping[str, Any], indent: int) -> list[str]:
+    text = yaml.dump(
+        dict(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000
+    )
+    return [" " * indent + line if line else line for line in text.rstrip("\n").split("\n")]
