@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.server import JudgeServer
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 _PREFIXES = ("OPENAI_", "AZURE_", "ASSAY_", "OLLAMA_")
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+# The same examples every time and no clock: `--hypothesis-profile=deep` looks further.
+settings.register_profile("usual", max_examples=200, deadline=None, derandomize=True)
+settings.register_profile("deep", max_examples=5000, deadline=None)
+settings.load_profile("usual")
 
 
 @pytest.fixture(autouse=True)

@@ -95,9 +95,7 @@ def test_a_falsy_default_is_a_default(default: str) -> None:
     assert printed == f"[{default.strip(chr(34))}]"
 
 
-@pytest.mark.parametrize(
-    "name", ["prompt", "context", "images", "values", "name", "kwargs"]
-)
+@pytest.mark.parametrize("name", ["prompt", "context", "images", "values", "name", "kwargs"])
 def test_an_input_may_have_any_name(name: str) -> None:
     (message,) = loads(f"[{{{{ {name} }}}}]").render({name: "v"})
     assert message["content"] == "[v]"

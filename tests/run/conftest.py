@@ -1,4 +1,4 @@
-"""Every test of a run works in a folder of its own and with no judge in the environment."""
+"""Every test of a run works in a folder of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tests.support.server import JudgeServer
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    runs.clean(monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

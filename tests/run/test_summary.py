@@ -11,18 +11,16 @@ from assay.judge.prices import Prices
 from assay.run.spending import Spending
 from assay.run.summary import Tally
 
-DECLARED = {"on_topic": {"scored": ["score"]}}
+SCALE = {"type": "integer", "minimum": 1, "maximum": 5}
+DECLARED = {"on_topic": {"scored": ["score"], "outputs": {"score": {**SCALE, "threshold": 3}}}}
 
 
-def scored(
-    value: Any, result: str | None = None, *, iteration: int = 0, output: str = "score"
-) -> dict[str, Any]:
-    results = {output: result} if result else {}
-    return record("scored", iteration=iteration, outputs={output: value}, results=results)
+def scored(value: Any, *, iteration: int = 0) -> dict[str, Any]:
+    return record("scored", iteration=iteration, outputs={"score": value})
 
 
 def record(status: str, cause: str | None = None, **more: Any) -> dict[str, Any]:
-    base = {"evaluator": "on_topic", "iteration": 0, "outputs": {}, "results": {}, "calls": []}
+    base = {"evaluator": "on_topic", "iteration": 0, "outputs": {}, "calls": []}
     return {**base, "status": status, "cause": cause, **more}
 
 
@@ -39,7 +37,7 @@ def metric(*rows: list[dict[str, Any] | None]) -> dict[str, Any]:
 
 
 def test_one_score_a_row() -> None:
-    found = metric([scored(5, "pass")], [scored(3, "pass")], [scored(1, "fail")])
+    found = metric([scored(5)], [scored(3)], [scored(1)])
     assert found["mean"] == 3
     assert found["sd"] == 2
     assert found["pass_rate"] == pytest.approx(2 / 3)
@@ -52,7 +50,7 @@ def test_rows_without_a_score_are_counted_and_enter_no_mean() -> None:
     # A value that stands in a failed row's line must not be read either.
     found = metric(
         [scored(5)],
-        [record("error", "rate_limited", outputs={"score": 1}, results={"score": "fail"})],
+        [record("error", "rate_limited", outputs={"score": 1})],
         [record("not_applicable", "missing_input")],
         [scored(3)],
         [record("invalid", "unparseable", outputs={"score": 1})],
@@ -60,7 +58,7 @@ def test_rows_without_a_score_are_counted_and_enter_no_mean() -> None:
         [record("error", "rate_limited")],
     )
     assert found["mean"] == 4
-    assert found["pass_rate"] is None
+    assert found["pass_rate"] == 1
     counts = ("n", "scored", "not_applicable", "invalid", "refused", "error")
     assert [found[name] for name in counts] == [7, 2, 1, 1, 1, 2]
     assert found["causes"] == {
@@ -87,8 +85,8 @@ def test_a_run_without_rows_still_names_its_metric() -> None:
 
 def test_a_row_counts_once_however_often_it_was_judged() -> None:
     found = metric(
-        [scored(1, "fail"), scored(2, "fail", iteration=1), scored(3, "pass", iteration=2)],
-        [scored(4, "pass"), scored(4, "pass", iteration=1), scored(4, "pass", iteration=2)],
+        [scored(1), scored(2, iteration=1), scored(3, iteration=2)],
+        [scored(4), scored(4, iteration=1), scored(4, iteration=2)],
     )
     assert found["mean"] == 3  # of the row means 2 and 4
     assert found["sd"] == pytest.approx(math.sqrt(2))
@@ -100,19 +98,19 @@ def test_a_row_counts_once_however_often_it_was_judged() -> None:
 
 
 def test_a_tie_between_iterations_is_a_fail() -> None:
-    found = metric([scored(2, "fail"), scored(3, "pass", iteration=1)])
+    found = metric([scored(2), scored(3, iteration=1)])
     assert found["pass_rate"] == 0
 
 
 def test_a_rows_mean_is_over_its_scored_iterations() -> None:
     found = metric(
         [
-            scored(2, "fail"),
+            scored(2),
             record("error", "timeout", iteration=1),
-            scored(4, "pass", iteration=2),
+            scored(4, iteration=2),
         ],
         [record("invalid", "empty"), record("error", "timeout", iteration=1), None],
-        [scored(5, "pass"), record("refused", "refusal", iteration=1), None],
+        [scored(5), record("refused", "refusal", iteration=1), None],
     )
     assert found["mean"] == 4  # of 3 and 5
     # A row without any scored iteration has the worst of its statuses.
@@ -128,13 +126,32 @@ def test_one_iteration_says_nothing_about_repeats() -> None:
 
 
 def test_a_boolean_output_has_a_share() -> None:
-    found = metric([scored(True)], [scored(False)], [scored(True)], [scored(True)])
-    assert found["mean"] == 0.75
+    declared = {"on_topic": {"scored": ["score"], "outputs": {"score": {"type": "boolean"}}}}
+    values: list[list[Any]] = [[scored(value)] for value in (True, False, True, True)]
+    found = summary(*values, declared=declared)["metrics"]["on_topic.score"]
+    assert (found["mean"], found["pass_rate"]) == (0.75, 0.75)
+
+
+def test_lower_may_be_better() -> None:
+    output = {**SCALE, "threshold": 2, "desirable_direction": "decrease"}
+    declared = {"on_topic": {"scored": ["score"], "outputs": {"score": output}}}
+    values: list[list[Any]] = [[scored(value)] for value in (1, 2, 3, 4)]
+    assert summary(*values, declared=declared)["metrics"]["on_topic.score"]["pass_rate"] == 0.5
+
+
+def test_without_a_threshold_nothing_passes_or_fails() -> None:
+    declared = {"on_topic": {"scored": ["score"], "outputs": {"score": SCALE}}}
+    found = summary([scored(5)], [scored(1)], declared=declared)["metrics"]["on_topic.score"]
+    assert (found["mean"], found["pass_rate"]) == (3, None)
 
 
 def test_several_outputs_and_evaluators_stand_apart() -> None:
-    declared = {"on_topic": {"scored": ["score", "depth"]}, "other": {"scored": ["other"]}}
-    first = record("scored", outputs={"score": 4, "depth": 1}, results={"depth": "fail"})
+    outputs = {"score": SCALE, "depth": {**SCALE, "threshold": 2}}
+    declared = {
+        "on_topic": {"scored": ["score", "depth"], "outputs": outputs},
+        "other": {"scored": ["other"]},
+    }
+    first = record("scored", outputs={"score": 4, "depth": 1})
     second = {**record("scored", outputs={"other": 0.25}), "evaluator": "other"}
     third = {**record("error", "timeout"), "evaluator": "other"}
     found = summary([first, second], [first, third], declared=declared)["metrics"]

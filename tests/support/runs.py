@@ -16,8 +16,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.server import Request
 
 ASSAY = [sys.executable, "-c", "from assay.cli import main; main()"]
@@ -54,7 +52,6 @@ ANSWER: {{answer}}
 """
 
 _ASKED = re.compile(r"QUESTION: q(\d+)\b")
-_PRIVATE = re.compile(r"(OPENAI|AZURE|ASSAY|OLLAMA|PYTHON|.*_PROXY$|.*_proxy$)")
 
 
 def write_metric(folder: Path, name: str = "on_topic", *, extra: str = "") -> Path:
@@ -129,19 +126,6 @@ def only_run(folder: Path) -> Path:
     return found[0]
 
 
-def clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take everything out of the environment that could choose a judge or a way to it."""
-    for name in list(os.environ):
-        if _PRIVATE.match(name):
-            monkeypatch.delenv(name)
-
-
-def clean_environment(**more: str) -> dict[str, str]:
-    """The environment for a process of its own."""
-    kept = {name: value for name, value in os.environ.items() if not _PRIVATE.match(name)}
-    return {**kept, **more}
-
-
 def command(
     *arguments: str | Path, cwd: Path, **environment: str
 ) -> subprocess.CompletedProcess[str]:
@@ -149,7 +133,7 @@ def command(
     return subprocess.run(
         [*ASSAY, *map(str, arguments)],
         cwd=cwd,
-        env=clean_environment(**environment),
+        env={**os.environ, **environment},
         capture_output=True,
         encoding="utf-8",
         timeout=60,
@@ -162,7 +146,6 @@ def start(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*ASSAY, *map(str, arguments)],
         cwd=cwd,
-        env=clean_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",

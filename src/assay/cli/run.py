@@ -169,6 +169,7 @@ def _resumed(
     options = {**header.get("options", {}), **{k: v for k, v in given.items() if v is not None}}
     options |= {
         "iterations": header["iterations"],
+        "reask": header["reask"],
         "limit": header["data"].get("limit"),
         "encoding": header["data"].get("encoding"),
         "resume": directory,

@@ -20,8 +20,8 @@ from assay.errors import RunError
 from assay.jsontext import digest, dumps
 from assay.judge.base import Judge, Message, Reply, Usage
 
-COMMIT_EVERY = 1.0
-"""Seconds between commits: a crash loses at most this much of the cache, and no score."""
+WRITE_EVERY = 1.0
+"""Seconds between writes: a crash loses at most this much of the cache, and no score."""
 
 
 def cache_path() -> Path:
@@ -44,15 +44,18 @@ class ReplyStore:
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS replies "
-                "(key TEXT PRIMARY KEY, judge TEXT, at REAL, reply TEXT) WITHOUT ROWID"
+                "(key BLOB PRIMARY KEY, judge TEXT, at REAL, reply BLOB) WITHOUT ROWID"
             )
             self._db.commit()
         except (OSError, sqlite3.Error) as error:
             raise RunError(f"the cache {path} cannot be used: {error}; --no-cache") from None
-        self._committed = time.monotonic()
+        self._new: dict[bytes, tuple[str, float, bytes]] = {}
+        self._written = time.monotonic()
 
     def get(self, key: str) -> Reply | None:
-        found = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        found = self._db.execute(
+            "SELECT reply FROM replies WHERE key = ?", (bytes.fromhex(key),)
+        ).fetchone()
         if found is None:
             return None
         data = json.loads(found[0])
@@ -61,18 +64,23 @@ class ReplyStore:
         return Reply(**data, usage=usage, tool_calls=tool_calls, cached=True, key=key)
 
     def put(self, key: str, judge: str, reply: Reply) -> None:
+        """Keep a reply. It is written with others, at most a second later."""
         data = {name: getattr(reply, name) for name in _KEPT}
         data["usage"] = {name: getattr(reply.usage, name) for name in Usage.__dataclass_fields__}
-        self._db.execute(
-            "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)",
-            (key, judge, time.time(), dumps(data)),
-        )
-        if time.monotonic() - self._committed > COMMIT_EVERY:
-            self.commit()
+        self._new[bytes.fromhex(key)] = (judge, time.time(), dumps(data))
+        if time.monotonic() - self._written > WRITE_EVERY:
+            self.write()
 
-    def commit(self) -> None:
-        self._db.commit()
-        self._committed = time.monotonic()
+    def write(self) -> None:
+        """Write what is new. A cache that cannot be written is no reason to stop a run."""
+        rows = [(key, *entry) for key, entry in self._new.items()]
+        self._new.clear()
+        self._written = time.monotonic()
+        try:
+            self._db.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", rows)
+            self._db.commit()
+        except sqlite3.Error:
+            self._db.rollback()
 
     def stats(self) -> dict[str, Any]:
         """Replies by judge, and the size of the file in bytes."""
@@ -88,7 +96,7 @@ class ReplyStore:
         return int(count)
 
     def close(self) -> None:
-        self._db.commit()
+        self.write()
         self._db.close()
 
 
@@ -127,4 +135,4 @@ class Cached:
         if self._who is None:
             described = self.judge.describe()
             self._who = [described.get("url"), described.get("model"), described.get("judge")]
-        return digest([self._who, self.iteration, settings, messages], 64)
+        return digest([self._who, self.iteration, settings, messages], 32)

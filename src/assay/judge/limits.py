@@ -81,7 +81,7 @@ class Limited:
             try:
                 reply = await self._attempt(ask)
             except JudgeError as error:
-                error.attempts = attempt
+                error.attempts = attempt if error.attempts else attempt - 1
                 wait = self._pause(error, attempt)
                 if wait is None or _now() + wait > give_up:
                     raise

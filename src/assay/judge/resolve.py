@@ -122,11 +122,15 @@ def _is_trusted(endpoint: str) -> bool:
     half-trusted. An endpoint that is all the environment's is the user's own."""
     if _ENVIRONMENT.fullmatch(endpoint.strip()):
         return True
-    try:
-        host = urlsplit(endpoint).hostname or ""
-    except ValueError:
-        return False
+    host = _host(endpoint)
     return host in _KNOWN_HOSTS or host.endswith(_KNOWN_DOMAINS)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _known_provider(settings: Mapping[str, Any]) -> str:
@@ -174,7 +178,7 @@ def _openai_login(settings: Mapping[str, Any], url: Any, credential: Any) -> Cre
     key = _api_key(settings, "OPENAI_API_KEY")
     if key:
         return Key(key)
-    if url and "api.openai.com" not in str(url):
+    if url and _host(str(url)) != "api.openai.com":
         return NoCredential()
     raise SetupError("no key for OpenAI: set OPENAI_API_KEY, or give --base-url for another server")
 

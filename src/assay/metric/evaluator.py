@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from assay import sync
 from assay.errors import InputError, PromptyError, SetupError
 from assay.judge.base import Judge, is_decider
+from assay.judge.faults import redact
 from assay.metric.ask import ask
 from assay.metric.columns import alias_of
 from assay.metric.inputs import bind
@@ -191,9 +192,16 @@ def describe_prompty(prompty: Prompty) -> dict[str, Any]:
         "path": str(prompty.path) if prompty.path else None,
         "sha256": prompty.sha256,
         "dialect": prompty.dialect,
-        "text": prompty.text,
+        "text": _without_key(prompty),
         "outputs": {name: describe_output(output) for name, output in prompty.outputs.items()},
     }
+
+
+def _without_key(prompty: Prompty) -> str:
+    """The file's text. A key that somebody wrote into it, instead of `${env:...}`, is blanked."""
+    key = prompty.model.connection.get("api_key")
+    is_secret = isinstance(key, str) and len(key) >= 8 and "${" not in key
+    return redact(prompty.text, [str(key)]) if is_secret else prompty.text
 
 
 def describe_output(output: Output) -> dict[str, Any]:

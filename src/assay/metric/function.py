@@ -19,7 +19,18 @@ from assay.metric.inputs import bind
 from assay.metric.score import Score, reason_of
 from assay.prompty import Input, Output
 
-_SIDE_KEYS = ("reason", "result", "threshold", "status", "properties", "score", "passed")
+_SIDE_KEYS = (
+    "reason",
+    "result",
+    "threshold",
+    "status",
+    "properties",
+    "score",
+    "passed",
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+)
 
 
 @dataclass(frozen=True)
@@ -96,8 +107,7 @@ def _split(found: Mapping[str, Any], name: str) -> tuple[dict[str, Any], str | N
     """A result's measurements, and its reason; keys that go with another key are left out."""
     outputs: dict[str, Any] = {}
     for key, value in found.items():
-        owner, _, side = key.rpartition("_")
-        if owner in found and side in _SIDE_KEYS:
+        if any(key.endswith(f"_{side}") and key[: -len(side) - 1] in found for side in _SIDE_KEYS):
             continue
         if value is None or isinstance(value, bool | int | float):
             outputs[key] = value

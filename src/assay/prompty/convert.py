@@ -12,9 +12,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.errors import PromptyError
+from assay.prompty.convert_fields import (
+    fields_to_classic,
+    fields_to_v2,
+    outputs_to_v2,
+    template_to_classic,
+    template_to_v2,
+)
 from assay.prompty.dialect import CONNECTION, PARAMETERS, PROVIDERS
 from assay.prompty.model import loads
 from assay.prompty.rewrite import replace_blocks
+from assay.prompty.source import normal
 
 Target = Literal["classic", "v2"]
 
@@ -31,21 +39,6 @@ _TO_V2_OPTION = {
 }
 _NOT_SENT = ("stream", "deployment_name", "model", "model_id")
 """Parameters that name something else than sampling: they never become wire settings."""
-_TO_V2_KIND = {
-    "string": "string",
-    "str": "string",
-    "text": "string",
-    "int": "integer",
-    "integer": "integer",
-    "number": "float",
-    "float": "float",
-    "bool": "boolean",
-    "boolean": "boolean",
-    "list": "array",
-    "array": "array",
-    "dict": "object",
-    "object": "object",
-}
 _MODEL_BLOCKS = ("api", "apiType", "configuration", "connection", "parameters", "options", "id")
 
 
@@ -63,7 +56,7 @@ def convert(text: str, to: Target, path: Path | None = None) -> Converted:
     The body stays byte for byte. Settings without a place in the other dialect are named in
     the notes.
     """
-    prompty = loads(text.replace("\r\n", "\n").replace("\r", "\n"), path)
+    prompty = loads(normal(text), path)
     if prompty.dialect == "G":
         return Converted(text, ["the file has no front matter: nothing to convert"])
     notes: list[str] = []
@@ -76,7 +69,7 @@ def convert(text: str, to: Target, path: Path | None = None) -> Converted:
     if not blocks:
         return Converted(text, [*notes, f"nothing to convert: the file is written as {to} already"])
     result, more = replace_blocks(text, blocks, path)
-    converted = loads(result.replace("\r\n", "\n").replace("\r", "\n"), path)
+    converted = loads(normal(result), path)
     if converted.body != prompty.body:
         raise PromptyError("the conversion would change the body", path=path)
     return Converted(result, [*notes, *more])
@@ -86,7 +79,7 @@ def _model_to_v2(model: Any, notes: list[str]) -> Any:
     if not isinstance(model, Mapping):
         return None
     settings, rest, name = _connection_settings(model, notes)
-    parameters = _merged(model, notes)
+    parameters = _merged(model)
     made: dict[str, Any] = {}
     deployment = model.get("id", settings.pop("deployment", None))
     for key in ("deployment_name", "model", "model_id"):
@@ -107,18 +100,17 @@ def _model_to_v2(model: Any, notes: list[str]) -> Any:
         connection = {"kind": "key"}
     words = {"api_key": "apiKey", "api_version": "apiVersion"}
     connection |= {words.get(key, key): value for key, value in settings.items()} | rest
-    if connection:
-        made["connection"] = connection
-    options = _options(parameters)
-    if isinstance(model.get("parameters"), str):
-        options = model["parameters"]
-    if options:
-        made["options"] = options
-    return made
+    reference = _reference(model, "configuration", "connection")
+    if reference and connection:
+        lost = ", ".join(key for key in connection if key != "kind")
+        notes.append(f"{lost} cannot be carried over: the connection is {reference}")
+    made["connection"] = reference or connection
+    made["options"] = _reference(model, "parameters", "options") or _options(parameters)
+    return {key: value for key, value in made.items() if value != {}}
 
 
 def _model_to_classic(model: Any, notes: list[str]) -> Any:
-    if isinstance(model, str):
+    if isinstance(model, str) and "${" not in model:
         return {"configuration": {"model": model}}
     if not isinstance(model, Mapping):
         return None
@@ -144,14 +136,19 @@ def _model_to_classic(model: Any, notes: list[str]) -> Any:
     if "endpoint" in settings:
         configuration["azure_endpoint" if is_azure else "base_url"] = settings.pop("endpoint")
     configuration |= settings | rest
-    if configuration:
-        made["configuration"] = configuration
-    parameters = {PARAMETERS.get(key, key): value for key, value in _merged(model, notes).items()}
-    if isinstance(model.get("options"), str):
-        made["parameters"] = model["options"]
-    elif parameters:
-        made["parameters"] = parameters
-    return made
+    reference = _reference(model, "configuration", "connection")
+    if reference:
+        made |= configuration  # beside the reference, where the loader reads it too
+    made["configuration"] = reference or configuration
+    parameters = {PARAMETERS.get(key, key): value for key, value in _merged(model).items()}
+    made["parameters"] = _reference(model, "parameters", "options") or parameters
+    return {key: value for key, value in made.items() if value != {}}
+
+
+def _reference(model: Mapping[str, Any], *keys: str) -> str | None:
+    """A block that is a `${file:...}` as a whole: it stays one."""
+    found = [model.get(key) for key in keys]
+    return next((text for text in found if isinstance(text, str) and text.startswith("${")), None)
 
 
 def _is_own(key: str) -> bool:
@@ -168,7 +165,7 @@ def _connection_settings(
     rest: dict[str, Any] = {}
     name: str | None = None
     for place in (model, model.get("connection"), model.get("configuration")):
-        if isinstance(place, str):
+        if isinstance(place, str) and not place.startswith("${"):
             name = place
         if not isinstance(place, Mapping):
             continue
@@ -196,7 +193,7 @@ def _connection_settings(
     return settings, rest, name
 
 
-def _merged(model: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+def _merged(model: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of both spellings in one, what `additionalProperties` holds among them."""
     merged: dict[str, Any] = {}
     for key in ("options", "parameters"):
@@ -205,10 +202,7 @@ def _merged(model: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
             merged |= block
     extra = merged.pop("additionalProperties", None)
     if isinstance(extra, Mapping):
-        unsent = [key for key in extra if key in _NOT_SENT]
-        for key in unsent:
-            notes.append(f"`additionalProperties.{key}` cannot be carried over")
-        merged = {key: value for key, value in extra.items() if key not in unsent} | merged
+        merged = dict(extra) | merged
     return merged
 
 
@@ -228,113 +222,17 @@ def _options(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _fields_to_v2(declared: Any, notes: list[str]) -> Any:
-    if not isinstance(declared, Mapping):
-        return None
-    if isinstance(declared.get("properties"), Mapping):
-        notes.append("outputs written as one JSON Schema object stay as they are")
-        return None
-    return [_field_to_v2(name, spec, notes) for name, spec in declared.items()]
-
-
-def _field_to_v2(name: Any, spec: Any, notes: list[str]) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": str(name)}
-    if not isinstance(spec, Mapping):
-        kind = _TO_V2_KIND.get(spec.strip().lower()) if isinstance(spec, str) else None
-        made["kind"] = kind or "any"
-        if spec is not None and kind is None:
-            made["example"] = spec
-        return made
-    words = dict(spec)
-    if words.pop("name", name) != name:
-        notes.append(f"`{name}` has a key `name`, which is now taken: it cannot be carried over")
-    declared = words.get("type", words.get("kind"))
-    if isinstance(declared, list):
-        made["kind"] = "any"
-    else:
-        made["kind"] = _TO_V2_KIND.get(str(declared).strip().lower(), declared or "any")
-        if str(declared).strip().lower() in _TO_V2_KIND or declared is None:
-            words.pop("type", None)
-        words.pop("kind", None)
-    if "sample" in words and "example" not in words:
-        words["example"] = words.pop("sample")
-    return made | words
-
-
-def _outputs_to_v2(declared: Any, notes: list[str]) -> Any:
-    made = _fields_to_v2(declared, notes)
-    for entry in made or ():
-        # An output that is declared by a word alone has no example: the word is its type.
-        example = entry.pop("example", None) if len(entry) == 3 and entry["kind"] == "any" else None
-        if isinstance(example, str):
-            entry["kind"] = example
-        elif example is not None:
-            entry["example"] = example
-    return made
-
-
-def _fields_to_classic(declared: Any, notes: list[str]) -> Any:
-    if not isinstance(declared, list):
-        return None
-    made: dict[str, Any] = {}
-    for entry in declared:
-        if isinstance(entry, str):
-            made[entry] = {}
-            continue
-        words = dict(entry)
-        name = str(words.pop("name", "") or "")
-        if not name:
-            notes.append("an entry without a name cannot be carried over")
-            continue
-        kind = words.pop("kind", None)
-        if kind is not None and kind != "any" and "type" not in words:
-            words = {"type": "number" if kind == "float" else kind, **words}
-        if "example" in words and "sample" not in words:
-            words["sample"] = words.pop("example")
-        made[name] = words
-    return made
-
-
-def _template_to_v2(declared: Any, notes: list[str]) -> Any:
-    format_, parser, extra = _template_parts(declared)
-    if format_ is None:
-        return None
-    made: dict[str, Any] = {"format": {"kind": format_} | extra}
-    return made | {"parser": {"kind": parser or "prompty"}}
-
-
-def _template_to_classic(declared: Any, notes: list[str]) -> Any:
-    format_, parser, extra = _template_parts(declared)
-    if format_ is None or isinstance(declared, str):
-        return None
-    if extra:
-        notes.append(f"template.format.{', '.join(extra)} cannot be carried over")
-    return {"type": format_} | ({"parser": parser} if parser else {})
-
-
-def _template_parts(declared: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """(language, parser, further options) of any form of `template`."""
-    if not isinstance(declared, Mapping):
-        return declared, None, {}
-    format_, parser = declared.get("format", declared.get("type")), declared.get("parser")
-    extra = {"strict": declared["strict"]} if "strict" in declared else {}
-    if isinstance(format_, Mapping):
-        extra |= {key: value for key, value in format_.items() if key != "kind"}
-        format_ = format_.get("kind")
-    return format_, parser.get("kind") if isinstance(parser, Mapping) else parser, extra
-
-
 _BLOCKS: Mapping[Target, Mapping[str, Any]] = {
     "v2": {
         "model": _model_to_v2,
-        "inputs": _fields_to_v2,
-        "outputs": _outputs_to_v2,
-        "template": _template_to_v2,
+        "inputs": fields_to_v2,
+        "outputs": outputs_to_v2,
+        "template": template_to_v2,
     },
     "classic": {
         "model": _model_to_classic,
-        "inputs": _fields_to_classic,
-        "outputs": _fields_to_classic,
-        "template": _template_to_classic,
+        "inputs": fields_to_classic,
+        "outputs": fields_to_classic,
+        "template": template_to_classic,
     },
 }

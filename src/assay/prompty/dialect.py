@@ -179,10 +179,11 @@ def _connection(found: Mapping[str, Any], drop: set[str]) -> dict[str, Any]:
 
 def _parameters(raw: Mapping[str, Any]) -> dict[str, Any]:
     extra = raw.get("additionalProperties")
-    merged = dict(extra) if isinstance(extra, Mapping) else {}
-    for key, value in raw.items():
-        if key not in _NOT_PARAMETERS and value is not None:
-            merged[PARAMETERS.get(key, key)] = value
+    merged: dict[str, Any] = {}
+    for block in (extra if isinstance(extra, Mapping) else {}, raw):
+        for key, value in block.items():
+            if key not in _NOT_PARAMETERS and value is not None:
+                merged[PARAMETERS.get(key, key)] = value
     form = merged.get("response_format")
     if isinstance(form, str) and "${" not in form:
         form = {"type": form}

@@ -184,7 +184,12 @@ class _Walk:
         if isinstance(node, nodes.Name):
             return scope[node.name] if node.name in scope else self.root.member(node.name)
         if isinstance(node, nodes.Getattr):
-            if node.attr in _TEXT_METHODS and node.attr not in ("title", "index", "count", "format"):
+            if node.attr in _TEXT_METHODS and node.attr not in (
+                "title",
+                "index",
+                "count",
+                "format",
+            ):
                 self.shape(node.node, scope)
                 return None
             holder = self.shape(node.node, scope)
@@ -198,7 +203,15 @@ class _Walk:
             return holder.item()
         if isinstance(node, nodes.Filter) and node.node is not None:
             inner = self.shape(node.node, scope)
-            passes = node.name in ("list", "sort", "reverse", "unique", "default", "d", "selectattr")
+            passes = node.name in (
+                "list",
+                "sort",
+                "reverse",
+                "unique",
+                "default",
+                "d",
+                "selectattr",
+            )
             if node.name in ("first", "last") and inner is not None:
                 return inner.item()
             return inner if passes else None

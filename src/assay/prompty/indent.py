@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 _TOP = {"name", "description", "authors", "tags", "version", "metadata", "sample", "template"}
+_TEXTS = {"name", "description", "authors", "tags", "version"}
 _BLOCKS = ("model", "configuration", "parameters", "inputs", "outputs")
 _CHILD = re.compile(r"(api|configuration|parameters|type|azure_\w+|connection|temperature)\s*:")
 _KEY = re.compile(r"([\w.-]+)\s*:(?:\s+(.*?))?\s*$")
@@ -50,7 +51,8 @@ def restore_indentation(text: str) -> str:
     result: list[str] = []
     block = ""
     field_open = False
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
         match = _KEY.match(line)
         if match is None:
             result.append(line)
@@ -58,10 +60,12 @@ def restore_indentation(text: str) -> str:
         name, value = match[1], match[2]
         in_fields = block in ("inputs", "outputs")
         is_property = in_fields and field_open and name in _PROPERTIES and value is not None
+        # `description:` with nothing after it and `type:` below is an input of that name.
+        is_field = in_fields and name in _TEXTS and value is None and _is_property(after)
         if name in _BLOCKS:
             block, field_open = name, False
             depth = 1 if name in ("configuration", "parameters") else 0
-        elif name in _TOP and not is_property and block != "sample":
+        elif name in _TOP and not (is_property or is_field) and block != "sample":
             block, depth = name, 0
         elif in_fields:
             depth = 2 if is_property else 1
@@ -72,3 +76,8 @@ def restore_indentation(text: str) -> str:
             depth = 1 if block in ("model", "sample") else 0
         result.append("  " * depth + line)
     return "\n".join(result)
+
+
+def _is_property(line: str) -> bool:
+    match = _KEY.match(line)
+    return match is not None and match[1] in _PROPERTIES and match[2] is not None

@@ -8,12 +8,13 @@ import json
 import mimetypes
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from assay.errors import RenderError
 from assay.prompty.fences import closed_fences
-from assay.prompty.template import TOKEN, Image, Rendered, RoleName, Thread
+from assay.prompty.template import TOKEN, Image, Rendered, RoleName, Thread, as_text
 
 Message = dict[str, Any]
 
@@ -40,11 +41,69 @@ def to_messages(rendered: Rendered, path: Path | None = None) -> list[Message]:
     a system message; parts with nothing in them are left out.
     Raises RenderError where nothing is left.
     """
+    if _is_plain(rendered):
+        skeleton = rendered.text.replace(rendered.nonce, _ANY_NONCE)
+        messages = [
+            {key: _fill(pieces, rendered) for key, pieces in message} for message in _plan(skeleton)
+        ]
+    else:
+        messages = _cut(rendered, path)
+    if not messages:
+        raise RenderError("the prompt has no messages: its body is empty", path=path, code="empty")
+    return messages
+
+
+_ANY_NONCE = "0" * 16
+_Pieces = tuple[str | int, ...]
+
+
+class _Skeleton(Rendered):
+    """Text in which every value is still a token."""
+
+    def restore(self, text: str) -> str:
+        return text
+
+    def value_of(self, match: re.Match[str]) -> Any:
+        return None
+
+
+def _is_plain(rendered: Rendered) -> bool:
+    """Whether the cut depends on the template's text alone: then it is made once, not per row."""
+    if rendered.has_threads or rendered.has_images or rendered.has_roles:
+        return False
+    return "![" not in rendered.text and "tool_calls" not in rendered.text
+
+
+@lru_cache(maxsize=256)
+def _plan(skeleton: str) -> tuple[tuple[tuple[str, _Pieces], ...], ...]:
+    """Messages as (key, pieces): text, and the number of the value that stands between."""
+    messages = _cut(_Skeleton(nonce=_ANY_NONCE, text=skeleton), None)
+    return tuple(
+        tuple((key, _pieces(value)) for key, value in message.items()) for message in messages
+    )
+
+
+def _pieces(text: str) -> _Pieces:
+    parts: list[str | int] = []
+    start = 0
+    for match in TOKEN.finditer(text):
+        parts += [text[start : match.start()], int(match[2])]
+        start = match.end()
+    return tuple(part for part in (*parts, text[start:]) if part != "")
+
+
+def _fill(pieces: _Pieces, rendered: Rendered) -> str:
+    values = rendered.values
+    return "".join(
+        piece if isinstance(piece, str) else rendered.restore(as_text(values[piece]))
+        for piece in pieces
+    )
+
+
+def _cut(rendered: Rendered, path: Path | None) -> list[Message]:
     messages: list[Message] = []
     for role, attributes, text in _parts(rendered, path):
         messages.extend(_messages(role, attributes, text, rendered, path))
-    if not messages:
-        raise RenderError("the prompt has no messages: its body is empty", path=path, code="empty")
     return messages
 
 

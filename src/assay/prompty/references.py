@@ -71,7 +71,8 @@ def read_beside(name: str, path: Path | None) -> Any:
         if target.suffix.lower() in (".yaml", ".yml"):
             return load_value(text, path=target)[0]
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: links in a circle
-        raise PromptyError(f"${{file:{name}}}: {error}", path=path, code="file") from None
+        why = getattr(error, "strerror", None) or error  # without the absolute path
+        raise PromptyError(f"${{file:{name}}}: {why}", path=path, code="file") from None
     return text
 
 

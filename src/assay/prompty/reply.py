@@ -15,6 +15,7 @@ from assay.prompty.fences import closed_fences
 from assay.prompty.fields import REASONS, Output
 
 _AROUND = " \t\r\n\f\v\u00a0\u200b\u200c\u200d\u2060\ufeff"
+_ATTEMPTS = 256
 _OBJECT = re.compile(r'\{\s*["}]')
 _MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}]', re.DOTALL)
 _LONGEST_NUMBER = 300
@@ -183,13 +184,15 @@ def _between(text: str, opening: str, closing: str) -> list[str]:
 
 def _objects(text: str) -> list[dict[str, Any]]:
     """The JSON objects in prose, outermost only: what stands inside a broken one is a part of
-    it, never an answer."""
+    it, never an answer. A failed attempt costs a look at the whole text: they are bounded."""
     found: list[dict[str, Any]] = []
+    failed = 0
     match = _OBJECT.search(text)
-    while match:
+    while match and failed < _ATTEMPTS:
         try:
             value, end = _DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError):
+            failed += 1
             end = _end_of(text, match.start())
         else:
             found.append(value)

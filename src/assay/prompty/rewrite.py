@@ -36,8 +36,7 @@ def replace_blocks(
     head = "".join(map(str.__add__, lines[:first], endings[:first]))
     tail = "".join(map(str.__add__, lines[last:], endings[last:]))
     middle = "".join(line + newline for line in front)
-    kept = {ending for ending in endings[:-1]}
-    if len(kept) > 1:
+    if len(set(endings[:-1])) > 1:
         notes.append("the file mixes line endings: the front matter now has one kind")
     return mark + head + middle + tail, notes
 

@@ -36,10 +36,15 @@ def decode(data: bytes, path: Path | str | None = None) -> str:
 
     Raises PromptyError that names the byte and the line where it is neither.
     """
-    encoding = "utf-8"
+    return normal(decode_verbatim(data, path)[0])
+
+
+def decode_verbatim(data: bytes, path: Path | str | None = None) -> tuple[str, str, bytes]:
+    """(text with its newlines as they are, encoding, byte order mark), to write it back."""
+    encoding, mark = "utf-8", b""
     for bom, name in BOMS:
         if data.startswith(bom):
-            data, encoding = data[len(bom) :], name
+            data, encoding, mark = data[len(bom) :], name, bom
             break
     try:
         text = data.decode(encoding)
@@ -54,7 +59,7 @@ def decode(data: bytes, path: Path | str | None = None) -> str:
         ) from None
     if "\0" in text:
         raise PromptyError("a binary file, not a .prompty", path=path, code="encoding")
-    return normal(text)
+    return text, encoding, mark
 
 
 def normal(text: str) -> str:
@@ -93,7 +98,7 @@ def split(text: str, path: Path | str | None = None) -> Source:
                 body_line=number + 2,
             )
     raise PromptyError(
-        f"the front matter opened here is never closed: add a line with only {opening[1]}",
+        f"the front matter opened here is never closed: add a line with only {mark * 3}",
         path=path,
         line=first + 1,
         code="unclosed",

@@ -50,12 +50,14 @@ class Rendered:
     text: str = ""
     has_threads: bool = False
     has_images: bool = False
+    has_roles: bool = False
 
     def token(self, value: Any) -> str:
         """Keep `value` and return what stands for it in the text."""
         self.values.append(value)
         self.has_threads |= isinstance(value, Thread)
         self.has_images |= isinstance(value, Image)
+        self.has_roles |= isinstance(value, RoleName)
         return f"\ue000{self.nonce}:{len(self.values) - 1}\ue001"
 
     def value_of(self, match: re.Match[str]) -> Any:

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,7 +26,7 @@ _BOMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """One record. `index` is its place in the data, from 0; `note` what was odd about it."""
 
@@ -39,7 +40,7 @@ class Row:
         own = self.columns.get("id")
         return str(own) if isinstance(own, str | int) and own != "" else self.hash
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Hash of the content, 16 hex digits."""
         return digest(self.columns)

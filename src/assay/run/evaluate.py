@@ -20,7 +20,7 @@ from assay.run.journal import HEADER, ROWS, SCORES, SUMMARY, Lines, Lock, read_j
 from assay.run.plan import Options, Plan, Source, prepare, try_target
 from assay.run.progress import default_progress
 from assay.run.record import Run
-from assay.run.resume import Remaining
+from assay.run.resume import Remaining, bind_as_before
 
 
 def evaluate(
@@ -56,15 +56,21 @@ def evaluate(
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(execute(plan, shown))
+        try:
+            return asyncio.run(execute(plan, shown))
+        except asyncio.CancelledError:  # the second signal
+            raise KeyboardInterrupt from None
     return sync.run(execute(plan, shown))
 
 
 async def execute(plan: Plan, progress: Progress) -> Run:
     """Make the calls, write the run, sum it up."""
-    if plan.target is not None and not plan.bindings:
+    directory = _resumed(plan)
+    if plan.target is not None and not plan.bindings and not bind_as_before(plan, directory):
         await try_target(plan)
-    directory = _directory(plan.options, plan)
+    if directory is None:
+        label = plan.options.name or "-".join(plan.evaluators)
+        directory = make_directory(Path(plan.options.runs), label)
     lock = Lock(directory)
     store = ReplyStore(cache_path()) if plan.uses_cache() else None
     try:
@@ -125,16 +131,25 @@ def _task(plan: Plan, name: str, store: ReplyStore | None) -> Task:
     return Task(evaluator, plan.bindings[name], tuple(judges), evaluator.outputs)
 
 
-def _directory(options: Options, plan: Plan) -> Path:
-    if options.resume is not None:
-        directory = Path(options.resume)
-        header = read_json(directory / HEADER)
-        if int(header.get("iterations", 1)) != options.iterations or list(
-            header["evaluators"]
-        ) != list(plan.evaluators):
+def _resumed(plan: Plan) -> Path | None:
+    """The directory to finish. Raises RunError where it cannot be finished with this plan."""
+    if plan.options.resume is None:
+        return None
+    directory = Path(plan.options.resume)
+    header = read_json(directory / HEADER)
+    earlier = header["evaluators"]
+    if int(header.get("iterations", 1)) != plan.options.iterations or list(earlier) != list(
+        plan.evaluators
+    ):
+        raise RunError(
+            f"{directory} was made with other evaluators or iterations: "
+            f"{', '.join(earlier)} x {header.get('iterations', 1)}"
+        )
+    for name, judge in plan.judges.items():
+        asked = earlier[name].get("judge")
+        if asked != (judge.name if judge else None):
             raise RunError(
-                f"{directory} was made with other evaluators or iterations: "
-                f"{', '.join(header['evaluators'])} x {header.get('iterations', 1)}"
+                f"{directory}: {name} was judged by {asked}; finish it with that judge, or "
+                "start another run"
             )
-        return directory
-    return make_directory(Path(options.runs), options.name or "-".join(plan.evaluators))
+    return directory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class Run:
         """(row line, its score lines in the order of `keys`) for every row, in input order."""
         nothing: list[dict[str, Any] | None] = [None] * len(self.keys)
         pairs = zip_longest(self.row_index().read(), self.score_index().read())
-        for rows, scores in pairs:
+        for rows, scores in islice(pairs, self.header.get("rows")):
             row, (line,) = rows or (scores[0], [None])
             yield line or {"row": row, "columns": {}}, scores[1] if scores else nothing
 
@@ -79,9 +79,9 @@ class Run:
     def summarise(self) -> dict[str, Any]:
         """Make the summary from the journal and write it."""
         tally = Tally(self.evaluators, self.spending())
-        for _, records in self.score_index().read():
+        rows = self.header.get("rows")  # a resumed run may have lost rows
+        for _, records in islice(self.score_index().read(), rows):
             tally.add(records)
-        rows = self.header.get("rows", 0)
         summary = {"run": str(self.directory), "rows": rows, **tally.as_dict()}
         write_json(self.directory / SUMMARY, summary)
         self.__dict__["summary"] = summary

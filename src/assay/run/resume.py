@@ -8,8 +8,21 @@ from typing import Any
 
 from assay.run.data import Row
 from assay.run.engine import Kept
-from assay.run.plan import Plan
+from assay.run.journal import ROWS, Index
+from assay.run.plan import Plan, bind_plan
 from assay.run.record import Run
+
+
+def bind_as_before(plan: Plan, directory: Path | None) -> bool:
+    """Bind to the columns the target added in the earlier part of the run, where there is one:
+    it is not asked again to find out."""
+    if directory is None:
+        return False
+    for _, (line,) in Index(directory / ROWS).read():
+        if line is not None and line.get("target") is not None:
+            bind_plan(plan, tuple(dict.fromkeys((*plan.survey.columns, *line["target"]))))
+            return True
+    return False
 
 
 class Remaining:

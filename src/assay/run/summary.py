@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.metric.score import STATUSES
-from assay.prompty.fields import as_number
+from assay.prompty.fields import as_number, read_outputs
 from assay.run.spending import Spending
 from assay.run.statistics import Moments
 
@@ -67,6 +67,7 @@ class Tally:
     def __init__(self, evaluators: Mapping[str, Mapping[str, Any]], spending: Spending) -> None:
         self.spending = spending
         self._declared = {name: list(found["scored"]) for name, found in evaluators.items()}
+        self._thresholds = {n: read_outputs(e.get("outputs")) for n, e in evaluators.items()}
         self._outputs: dict[str, dict[str, OutputTally]] = {name: {} for name in evaluators}
         self._statuses: dict[str, Counter[str]] = {name: Counter() for name in evaluators}
         self._causes: dict[str, Counter[str]] = {name: Counter() for name in evaluators}
@@ -109,17 +110,18 @@ class Tally:
         for output in self._declared[name] or _measured(scored):
             numbers = [as_number(record["outputs"].get(output)) for record in scored]
             values = [number for number in numbers if number is not None]
-            results = [record["results"][output] for record in scored if _judged(record, output)]
+            results = [r for record in scored if (r := self._result(name, output, record))]
             if values:
                 tally = self._outputs[name].setdefault(output, OutputTally())
                 tally.add(values, results)
+
+    def _result(self, name: str, output: str, record: Mapping[str, Any]) -> str | None:
+        """Pass or fail by the threshold as it is now: a changed one asks nobody again."""
+        declared = self._thresholds[name].get(output)
+        return declared.result(record["outputs"].get(output)) if declared else None
 
 
 def _measured(scored: list[Mapping[str, Any]]) -> list[str]:
     """Outputs of a metric that declares none: whatever is a number."""
     names = dict.fromkeys(name for record in scored for name in record["outputs"])
     return [n for n in names if any(as_number(r["outputs"].get(n)) is not None for r in scored)]
-
-
-def _judged(record: Mapping[str, Any], output: str) -> bool:
-    return (record.get("results") or {}).get(output) is not None

@@ -127,12 +127,13 @@ def _import(folder: Path, module_name: str, attribute: str, path: Path) -> Calla
         raise SetupError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(folder.resolve()))
-    found = getattr(module, attribute, None)
+    found: Any = getattr(module, attribute, None)
     if inspect.isclass(found):
         found = found()
     if not callable(found):
         raise SetupError(f"{file} has no function {attribute!r}")
-    return found
+    function: Callable[..., Any] = found
+    return function
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

@@ -1,7 +1,7 @@
 """What is wrong with a .prompty file, where, and how to mend it.
 
-    for finding in check_file("similarity.prompty"):
-        print(finding)                       # file:line:column: severity code message
+for finding in check_file("similarity.prompty"):
+    print(finding)                       # file:line:column: severity code message
 """
 
 from assay.prompty.check.checker import check_file, check_text

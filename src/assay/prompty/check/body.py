@@ -90,7 +90,9 @@ def _unused(prompty: Prompty, found: Collector) -> None:
         found.add_at("unused-input", message, path_of(prompty, "inputs", name))
     if unused and len(unused) == len(prompty.declared_inputs) and prompty.body.strip():
         names = ", ".join(f"`{name}`" for name in unused)
-        message = f"the prompt uses none of its inputs ({names}): every row would get the same answer"
+        message = (
+            f"the prompt uses none of its inputs ({names}): every row would get the same answer"
+        )
         found.add("inputs-unused", message, prompty.body_line)
 
 

@@ -14,7 +14,7 @@ from assay.prompty.check.hostile import check_template
 from assay.prompty.check.scale import check_asked, check_outputs
 from assay.prompty.check.security import check_connection, check_secrets
 from assay.prompty.check.suppress import silence
-from assay.prompty.source import decode
+from assay.prompty.source import decode, normal
 
 
 def check_file(path: str | Path) -> list[Finding]:
@@ -36,7 +36,7 @@ def check_file(path: str | Path) -> list[Finding]:
 def check_text(text: str, path: str | Path | None = None) -> list[Finding]:
     """The same for a text. `path` names it in the findings and roots its references."""
     path = Path(path) if path is not None else None
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = normal(text)
     found = Collector(str(path) if path else "<text>")
     prompty, repaired = _load(text, path, found)
     check_secrets(text, found)

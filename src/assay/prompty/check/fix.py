@@ -9,8 +9,8 @@ from pathlib import Path
 from assay.errors import PromptyError
 from assay.prompty import Prompty, loads
 from assay.prompty.check.body import unused_inputs
-from assay.prompty.check.hostile import check_template
 from assay.prompty.check.finding import Collector
+from assay.prompty.check.hostile import check_template
 from assay.prompty.indent import restore_indentation
 from assay.prompty.messages import ROLES
 from assay.prompty.source import split
@@ -123,15 +123,17 @@ def _indentation(text: str, path: Path | None) -> str:
 def _tabs(text: str, path: Path | None) -> str:
     """Tabs in indentation to the first width with which the file loads."""
     source = split(text, path)
+    lines = (source.front or "").split("\n")
     for width in (2, 4, 8):
-        front = re.sub(
-            r"(?m)^[ \t]+", lambda blank: blank[0].expandtabs(width), source.front or ""
-        )
-        if _error_code(_with_front(text, front), path) != "tab" and _loads(
-            _with_front(text, front), path
-        ):
+        front = "\n".join(_expand(line, width) for line in lines)
+        if _loads(_with_front(text, front), path):
             return _with_front(text, front)
     return text
+
+
+def _expand(line: str, width: int) -> str:
+    rest = line.lstrip(" \t")
+    return line[: len(line) - len(rest)].expandtabs(width) + rest
 
 
 def _with_front(text: str, front: str) -> str:

@@ -20,10 +20,10 @@ _EXTRAS = {"configuration", "connection", "additionalProperties"}
 """Blocks in which services have words of their own: only a near miss is worth a word."""
 _SETTINGS = ("model", "connection", "configuration", "parameters", "tools")
 _REFERENCE = re.compile(r"\$\{\s*(\w+)\s*[:.]?[^}]*\}")
-_JUDGED = set(
-    "query question user_input input prompt response answer actual_output output prediction "
-    "completion context contexts documents retrieved_contexts ground_truth reference "
-    "expected_output".split()
+_JUDGED = re.compile(
+    r"query|question|user_input|input|prompt|response|answer|actual_output|output|prediction|"
+    r"completion|contexts?|documents|retrieved_contexts|ground_truth|reference|expected_output",
+    re.IGNORECASE,
 )
 _JUDGES = re.compile(
     r"\b(?:scor|rat(?:e|ing)|grad(?:e|ing)|evaluat|assess|judg|eval[uú]a|punt[uú]|califi|valora)",
@@ -240,7 +240,7 @@ def _judged_defaults(prompty: Prompty, found: Collector) -> None:
     if not is_metric(prompty):
         return
     for name, item in prompty.declared_inputs.items():
-        if name.lower() in _JUDGED and item.default not in (MISSING, None, "", [], {}):
+        if _JUDGED.fullmatch(name) and item.default not in (MISSING, None, "", [], {}):
             message = (
                 f"rows without `{name}` would be judged on its default, and nobody would know: "
                 "give it as a sample instead"

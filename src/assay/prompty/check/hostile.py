@@ -20,6 +20,7 @@ _FROM_FILES = {
     nodes.FromImport: "import",
     nodes.Extends: "extends",
 }
+_WIDE = re.compile(r"%\D{0,3}\d{6,}|\{[^}]*:\D{0,3}\d{6,}")
 _HARMLESS = {"trim", "safe", "string", "defined", "undefined", "none", "join"}
 _WIDTHS = {"center", "ljust", "rjust", "zfill", "indent", "wordwrap", "batch", "slice", "lipsum"}
 
@@ -48,7 +49,7 @@ def check_template(prompty: Prompty, found: Collector) -> bool:
             add("hostile-template", loop, f"loops over constants run {rounds} times")
     for node, message in _block_filters(tree):
         add("block-filter", node, message)
-    for node, message in _input_bounds(tree):
+    for node, message in _input_bounds(tree) if harmless else ():
         add("loop-bound", node, message)
     return harmless
 
@@ -64,33 +65,30 @@ def _reaches_out(tree: nodes.Template) -> Iterator[tuple[nodes.Node, str]]:
             name = str(getattr(node.args[0], "value", ""))
         if name.startswith("__") or re.fullmatch(r"mro|func_globals|gi_frame|f_globals", name):
             yield node, f"the template reaches for `{name[:40]}`, which no value of a row has"
-    for kind, word in _FROM_FILES.items():
-        for node in tree.find_all(kind):
-            yield node, f"`{word}` cannot be used: a prompt is one file"
+    for statement in tree.find_all(tuple(_FROM_FILES)):
+        yield statement, f"`{_FROM_FILES[type(statement)]}` cannot be used: a prompt is one file"
 
 
 def _costly(tree: nodes.Template) -> Iterator[tuple[nodes.Node, str]]:
     """Constants so large that computing with them uses up memory or time."""
-    for node in tree.find_all(nodes.Pow):
-        exponent = node.right
-        small = isinstance(exponent, nodes.Const) and isinstance(exponent.value, int | float)
-        nested = any(True for _ in node.left.find_all(nodes.Pow)) or isinstance(node.left, nodes.Pow)
-        if not small or abs(exponent.value) > 64 or nested:  # type: ignore[attr-defined]
-            yield node, "a power with a large or unknown exponent"
-    for node in tree.find_all(nodes.Mul):
-        sides = (node.left, node.right)
-        texts = [side for side in sides if _is_repeatable(side)]
-        if texts and not all(_is_small(side) for side in sides if side not in texts):
-            yield node, "a text or list is repeated very often"
-    for node in tree.find_all((nodes.Call, nodes.Filter)):
-        name = node.name if isinstance(node, nodes.Filter) else _callee(node)
-        if name == "range" or name in _WIDTHS:
-            for arg in node.args:
-                if isinstance(arg, nodes.Const) and not _is_small(arg):
-                    yield node, f"`{name}` with {arg.value!r:.20}"
-    for node in tree.find_all(nodes.Const):
-        if isinstance(node.value, str) and re.search(r"%\D{0,3}\d{6,}|\{[^}]*:\D{0,3}\d{6,}", node.value):
-            yield node, "a format with a very large width"
+    for power in tree.find_all(nodes.Pow):
+        exponent = power.right.value if isinstance(power.right, nodes.Const) else None
+        nested = isinstance(power.left, nodes.Pow) or power.left.find(nodes.Pow) is not None
+        if not isinstance(exponent, int | float) or abs(exponent) > 64 or nested:
+            yield power, "a power with a large or unknown exponent"
+    for product in tree.find_all(nodes.Mul):
+        sides = (product.left, product.right)
+        factors = [side for side in sides if not _is_repeatable(side)]
+        if len(factors) < 2 and not all(map(_is_small, factors)):
+            yield product, "a text or list is repeated very often"
+    for use in tree.find_all((nodes.Call, nodes.Filter)):
+        name = _name(use)
+        for arg in _arguments(use) if name == "range" or name in _WIDTHS else ():
+            if isinstance(arg, nodes.Const) and not _is_small(arg):
+                yield use, f"`{name}` with {arg.value!r:.20}"
+    for const in tree.find_all(nodes.Const):
+        if isinstance(const.value, str) and _WIDE.search(const.value):
+            yield const, "a format with a very large width"
 
 
 def _is_repeatable(node: nodes.Node) -> bool:
@@ -106,15 +104,25 @@ def _is_small(node: nodes.Node) -> bool:
     return abs(value) <= LIMIT
 
 
-def _callee(node: nodes.Call) -> str:
-    target = node.node
+def _name(use: nodes.Node) -> str:
+    """What a call or filter calls: `range`, `center`, ..."""
+    if isinstance(use, nodes.Filter):
+        return use.name
+    target = use.node if isinstance(use, nodes.Call) else None
     if isinstance(target, nodes.Name):
         return target.name
     return target.attr if isinstance(target, nodes.Getattr) else ""
 
 
+def _arguments(use: nodes.Node) -> list[nodes.Expr]:
+    """Arguments of a call or filter, named ones too."""
+    if not isinstance(use, nodes.Call | nodes.Filter):
+        return []
+    return [*use.args, *(keyword.value for keyword in use.kwargs)]
+
+
 def _is_range(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Call) and _callee(node) == "range"
+    return isinstance(node, nodes.Call) and _name(node) == "range"
 
 
 def _loops(node: nodes.Node, outer: int) -> Iterator[tuple[nodes.For, int]]:
@@ -145,7 +153,7 @@ def _block_filters(tree: nodes.Template) -> Iterator[tuple[nodes.Node, str]]:
     """Filters whose operand is printed text, in which placeholders stand for the values."""
     printed: set[str] = set()
     for block in tree.find_all((nodes.FilterBlock, nodes.AssignBlock, nodes.Macro)):
-        if not any(_prints_value(child) for child in block.body):
+        if not any(_prints_value(child) for child in getattr(block, "body", ())):
             continue
         if isinstance(block, nodes.FilterBlock) or getattr(block, "filter", None) is not None:
             yield block, "a filter over a block would act on placeholders: filter the value itself"
@@ -154,12 +162,13 @@ def _block_filters(tree: nodes.Template) -> Iterator[tuple[nodes.Node, str]]:
         elif isinstance(block, nodes.AssignBlock) and isinstance(block.target, nodes.Name):
             printed.add(block.target.name)
     for node in tree.find_all((nodes.Filter, nodes.Test, nodes.Compare)):
-        operand = node.expr if isinstance(node, nodes.Compare) else node.node
+        operand = getattr(node, "expr", None) or getattr(node, "node", None)
         if isinstance(operand, nodes.Call):
             operand = operand.node
         is_printed = isinstance(operand, nodes.Name) and operand.name in printed
         if is_printed and getattr(node, "name", "") not in _HARMLESS:
-            yield node, f"`{operand.name}` is printed text with placeholders in it: use the values"  # type: ignore[union-attr]
+            name = getattr(operand, "name", "")
+            yield node, f"`{name}` is printed text with placeholders in it: use the values"
 
 
 def _prints_value(node: nodes.Node) -> bool:

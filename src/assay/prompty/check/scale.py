@@ -85,7 +85,11 @@ def _check_scale(prompty: Prompty, output: Output, found: Collector) -> None:
         return
     if (bottom is not None and limit < bottom) or (top is not None and limit > top):
         scale = output.scale or f"{bottom:g}..{top:g}"
-        at("threshold-outside-scale", f"output `{name}`: threshold {limit:g} is outside {scale}", "threshold")
+        at(
+            "threshold-outside-scale",
+            f"output `{name}`: threshold {limit:g} is outside {scale}",
+            "threshold",
+        )
 
 
 def _check_examples(prompty: Prompty, text: str, found: Collector) -> None:

@@ -34,7 +34,7 @@ def branches(node: Any, value: Any) -> Iterator[Mapping[str, Any]]:
         yield from branches(branch, value)
     wanted = node.get("type")
     names = wanted if isinstance(wanted, list) else [wanted]
-    if any(name in _TYPES and isinstance(value, _TYPES[name]) for name in names):
+    if any(isinstance(value, _TYPES.get(str(name), ())) for name in names):
         yield node
 
 

@@ -67,7 +67,9 @@ def check_connection(prompty: Prompty, found: Collector) -> None:
 
 def _settings(front: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], str]]:
     open_: list[tuple[tuple[Any, ...], Any]] = [
-        ((key,), front[key]) for key in ("model", "connection", "configuration", "tools") if key in front
+        ((key,), front[key])
+        for key in ("model", "connection", "configuration", "tools")
+        if key in front
     ]
     while open_:
         path, value = open_.pop(0)
@@ -84,7 +86,9 @@ def _is_literal(value: str) -> bool:
     if reference:
         value = reference[2] or ""
     value = value.strip()
-    return bool(value) and "${" not in value and not _PLACEHOLDER.fullmatch(value)
+    if not value or "${" in value or _PLACEHOLDER.fullmatch(value):
+        return False
+    return not (len(value) >= 20 and _is_placeholder(value))
 
 
 def _check_endpoint(path: tuple[Any, ...], value: str, found: Collector) -> None:

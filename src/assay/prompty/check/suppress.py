@@ -14,7 +14,7 @@ from assay.prompty.check.codes import CODES
 from assay.prompty.check.finding import Collector, Finding
 
 _COMMENT = re.compile(
-    r"(?:(?P<yaml>#)|\{#-?|\{\{!)\s*assay:\s*ignore\b(?P<codes>[^#}\n]*)(?:-?#\}|\}\})?"
+    r"(?:(?P<yaml>#)|\{#-?|\{\{!)\s*assay:\s*ignore\b(?P<codes>[\w\s,-]*?)(?:-?#\}|\}\}|$)"
 )
 
 
