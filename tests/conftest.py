@@ -16,7 +16,7 @@ _PREFIXES = ("OPENAI_", "AZURE_", "ASSAY_", "OLLAMA_")
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 # The same examples every time and no clock: `--hypothesis-profile=deep` looks further.
-settings.register_profile("usual", max_examples=200, deadline=None, derandomize=True)
+settings.register_profile("usual", max_examples=100, deadline=None, derandomize=True)
 settings.register_profile("deep", max_examples=5000, deadline=None)
 settings.load_profile("usual")
 

@@ -16,7 +16,7 @@ from assay.judge.credential import Key
 from assay.judge.limits import FATAL_IN_A_ROW, Gate, Limited, seconds
 from assay.judge.wire import openai
 from tests.support import clock
-from tests.support.server import JudgeServer, Request, Response, error, scripted
+from tests.support.server import Answer, JudgeServer, Request, Response, error, scripted
 from tests.support.server import Reply as Served
 
 Outcome = Reply | JudgeError
@@ -417,7 +417,7 @@ def test_never_more_in_flight_than_allowed(server: JudgeServer) -> None:
 
 
 def test_every_answer_reaches_its_own_caller(server: JudgeServer) -> None:
-    def echo(request: Request) -> Served:
+    def echo(request: Request) -> Answer:
         if request.number % 5 == 3:
             return error(429, "slow", headers=SOON)
         return request.text

@@ -16,6 +16,7 @@ import pytest
 import assay
 from assay.errors import JudgeError
 from assay.judge.base import Message, Reply
+from assay.judge.limits import Limited
 from assay.judge.resolve import resolve
 from assay.run.progress import Silent
 from tests.support import runs
@@ -212,6 +213,19 @@ def test_a_server_that_dies_and_comes_back_costs_no_row(metric: Path, server: Ju
     assert run.metrics["on_topic.score"]["mean"] == pytest.approx(runs.mean_of(range(60)))
     # Only the answers that were under way when it died were made twice.
     assert sum(weather.good.values()) <= 60 + 8
+
+
+def test_an_address_where_nobody_listens(metric: Path, server: JudgeServer) -> None:
+    server.stop()
+    judge = Limited(resolve("openai:test", base_url=server.url), tries=2)
+    run = evaluate(3, metric, server, judge=judge)
+    assert statuses(run, 3) == ["error"] * 3
+    for row in run.rows():
+        assert row["outputs.on_topic.cause"] == "connection"
+        reason = row["outputs.on_topic.score_reason"]
+        assert f"the connection to openai:test at 127.0.0.1:{server.port} failed" in reason
+        assert reason.endswith("(after 2 tries)")
+    assert run.metrics["on_topic.score"]["mean"] is None
 
 
 # --- the exit code -------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import SetupError
+from assay.metric.registry import load
 from assay.run.record import Run
 
 PASSED, FAILED, TOO_MANY_ERRORS = 0, 1, 3
@@ -29,15 +31,32 @@ class Gate:
         for item in fail_under:
             name, _, value = item.partition("=")
             try:
-                lowest[name.strip()] = float(value)
+                least = float(value)
             except ValueError:
-                raise SetupError(f"--fail-under {item!r} must be METRIC=NUMBER") from None
+                least = math.nan
+            if not math.isfinite(least):  # no mean is below NaN: the gate would stand open
+                raise SetupError(f"--fail-under {item!r} must be METRIC=NUMBER")
+            lowest[name.strip()] = least
         for option, share in (("--min-coverage", min_coverage), ("--max-errors", max_errors)):
             if share is not None and not 0 <= share <= 1:
                 raise SetupError(f"{option} is a share from 0 to 1, not {share:g}")
         if lowest and min_coverage is None:
             min_coverage = 1.0
         return cls(lowest, min_coverage, max_errors)
+
+    def check(self, evaluators: Iterable[str]) -> None:
+        """Raises SetupError for a metric that none of these evaluators gives: before any call."""
+        known: dict[str, list[str]] = {}
+        for source in evaluators if self.lowest else ():
+            found = load(source)
+            scored = [output.name for output in found.outputs.values() if output.scored]
+            known[found.name] = [f"{found.name}.{name}" for name in scored]
+        for name in self.lowest:
+            evaluator = name.split(".")[0]
+            outputs = known.get(evaluator)
+            if outputs is None or (outputs and name not in (evaluator, *outputs)):
+                metrics = [entry for key, found in known.items() for entry in found or [key]]
+                raise SetupError(f"--fail-under names {name!r}; metrics are {', '.join(metrics)}")
 
     def verdict(self, run: Run) -> int:
         """The exit code; every reason goes to stderr."""

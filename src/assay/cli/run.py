@@ -95,6 +95,7 @@ def run(
             raise SetupError("give at least one EVALUATOR and a DATA file")
         assert items is not None
         *evaluators, data = items
+    gate.check(evaluators)
     if dry_run:
         _dry_run(data, evaluators, given, json_)
         return

@@ -529,3 +529,9 @@ def _table() -> tuple[Any, NDArray[np.float32]]:
     with safe_open(weights, framework="np") as file:
         matrix = file.get_tensor("embedding.weight").astype(np.float32)
     return Tokenizer.from_file(str(vocabulary)), matrix
+
+
+def embed_texts(texts: Sequence[str]) -> list[list[float]]:
+    """A unit vector a text: the mean of its words' static embeddings (256 dimensions)."""
+    vectors: list[list[float]] = [_vector(text).tolist() for text in texts]
+    return vectors

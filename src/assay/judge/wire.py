@@ -6,57 +6,45 @@ One attempt a call. Waiting, retrying and sharing limits is the business of `ass
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
-from weakref import WeakKeyDictionary
 
 from assay.errors import JudgeError, SetupError
-from assay.jsontext import dumps
 from assay.judge.base import Message, Reply, Usage
+from assay.judge.connection import Connection
 from assay.judge.credential import Credential
 from assay.judge.faults import fault, redact, rejected_parameter, retry_after
 
 if TYPE_CHECKING:
-    import aiohttp
+    pass
 
 RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """Parameters that have another name on other models. Any other rejected one is left out."""
 
 
 @dataclass(eq=False)
-class OpenAIJudge:
+class OpenAIJudge(Connection):
     """A chat model behind the OpenAI wire. Use `openai()` or `azure()` to make one.
 
-    url: the full address requests go to. model: sent in the body; None where the address
-    holds it. timeout: seconds for one attempt.
+    learnt: parameters the model rejected, to the name it takes instead, or None for left out.
     """
 
-    name: str
-    url: str
-    model: str | None
-    credential: Credential = field(repr=False)
-    timeout: float = 120.0
     learnt: dict[str, str | None] = field(default_factory=dict)
-    _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = field(
-        default_factory=WeakKeyDictionary, repr=False
-    )
 
     async def complete(self, messages: Sequence[Message], **settings: Any) -> Reply:
         """One request. A parameter the model rejects by name is translated and remembered."""
         for _ in range(8):
             sent = self._translate(settings)
-            status, headers, body, latency = await self._post(messages, sent)
+            status, headers, body, latency = await self.post({"messages": messages, **sent})
             if status == 200:
                 return self._reply(body, headers, latency)
             rejected = rejected_parameter(status, body)
             if rejected is None or not self._learn(rejected[0], sent):
-                raise fault(status, headers, body, self._where, self.credential.secrets)
-        raise JudgeError(f"{self._where} rejects every parameter", cause="bad_request")
+                raise fault(status, headers, body, self.where, self.credential.secrets)
+        raise JudgeError(f"{self.where} rejects every parameter", cause="bad_request")
 
     def describe(self) -> dict[str, Any]:
         changed = {
@@ -68,15 +56,6 @@ class OpenAIJudge:
             "model": self.model,
             "rejected_parameters": changed,
         }
-
-    async def close(self) -> None:
-        session = self._sessions.pop(asyncio.get_running_loop(), None)
-        if session is not None:
-            await session.close()
-
-    @property
-    def _where(self) -> str:
-        return f"{self.name} at {urlsplit(self.url).netloc}"
 
     def _translate(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         sent: dict[str, Any] = {}
@@ -97,63 +76,6 @@ class OpenAIJudge:
         tried = original in self.learnt
         self.learnt[original] = None if tried or other is None or other in sent else other
         return True
-
-    async def _post(
-        self, messages: Sequence[Message], sent: Mapping[str, Any]
-    ) -> tuple[int, Mapping[str, str], bytes, float]:
-        import aiohttp
-
-        body: dict[str, Any] = {"messages": messages, **sent}
-        if self.model is not None:
-            body["model"] = self.model
-        session = self._session()
-        headers = await self.credential.headers()
-        started = time.perf_counter()
-        try:
-            async with session.post(
-                self.url, data=dumps(body), headers=headers, allow_redirects=False
-            ) as answer:
-                data = await answer.read()
-        except TimeoutError:
-            raise JudgeError(
-                f"{self._where} did not answer within {self.timeout:g} s",
-                cause="timeout",
-                retryable=True,
-            ) from None
-        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
-            raise SetupError(f"{self.url!r} is no web address") from None
-        except aiohttp.ClientConnectorDNSError as error:
-            raise JudgeError(
-                f"{self._where} has no address: {error.os_error.strerror or error}",
-                cause="connection",
-                retryable=True,
-            ) from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise JudgeError(
-                f"the connection to {self._where} failed: {error or type(error).__name__}",
-                cause="connection",
-                retryable=True,
-            ) from None
-        return answer.status, answer.headers, data, time.perf_counter() - started
-
-    def _session(self) -> aiohttp.ClientSession:
-        """One session an event loop: building a TLS context costs more than 50 calls."""
-        loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None or session.closed:
-            import aiohttp
-
-            from assay import __version__
-
-            session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
-                timeout=aiohttp.ClientTimeout(total=self.timeout),
-                headers={"Content-Type": "application/json", "User-Agent": f"assay/{__version__}"},
-                cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=not _is_loopback(self.url),
-            )
-            self._sessions[loop] = session
-        return session
 
     def _reply(self, body: bytes, headers: Mapping[str, str], latency: float) -> Reply:
         try:
@@ -176,7 +98,7 @@ class OpenAIJudge:
         except (ValueError, LookupError, TypeError, AttributeError):
             start = redact(body[:80].decode("utf-8", "replace"), self.credential.secrets)
             raise JudgeError(
-                f"{self._where} answered 200 with no chat completion: {start!r}",
+                f"{self.where} answered 200 with no chat completion: {start!r}",
                 cause="bad_response",
                 retryable=True,
                 retry_after=retry_after(headers),
@@ -233,10 +155,6 @@ def _checked(url: str) -> str:
     if parts.username or parts.password:
         raise SetupError("an endpoint must not hold a user name or password")
     return url
-
-
-def _is_loopback(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

@@ -1,0 +1,124 @@
+"""One address that takes JSON: sessions, login, time-outs, and errors that say what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from assay.errors import JudgeError, SetupError
+from assay.jsontext import dumps
+from assay.judge.credential import Credential
+from assay.judge.faults import fault
+
+if TYPE_CHECKING:
+    import aiohttp
+
+
+@dataclass(eq=False)
+class Connection:
+    """Where requests go and how they log in.
+
+    url: the full address. model: sent in the body; None where the address holds it.
+    timeout: seconds for one attempt.
+    """
+
+    name: str
+    url: str
+    model: str | None
+    credential: Credential = field(repr=False)
+    timeout: float = 120.0
+    _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = field(
+        default_factory=WeakKeyDictionary, repr=False
+    )
+
+    @property
+    def where(self) -> str:
+        """Name and host, for messages."""
+        return f"{self.name} at {urlsplit(self.url).netloc}"
+
+    async def close(self) -> None:
+        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        if session is not None:
+            await session.close()
+
+    async def post_json(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The JSON object of a 200. Raises JudgeError for everything else."""
+        status, headers, data, _ = await self.post(body)
+        if status != 200:
+            raise fault(status, headers, data, self.where, self.credential.secrets)
+        try:
+            found = json.loads(data)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise JudgeError(
+                f"{self.where} answered 200 with no JSON object",
+                cause="bad_response",
+                retryable=True,
+            )
+        return found
+
+    async def post(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], bytes, float]:
+        """One request: status, headers, body, and seconds. Raises JudgeError for none at all."""
+        import aiohttp
+
+        if self.model is not None:
+            body = {**body, "model": self.model}
+        session = self._session()
+        headers = await self.credential.headers()
+        started = time.perf_counter()
+        try:
+            async with session.post(
+                self.url, data=dumps(body), headers=headers, allow_redirects=False
+            ) as answer:
+                data = await answer.read()
+        except TimeoutError:
+            raise JudgeError(
+                f"{self.where} did not answer within {self.timeout:g} s",
+                cause="timeout",
+                retryable=True,
+            ) from None
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
+            raise SetupError(f"{self.url!r} is no web address") from None
+        except aiohttp.ClientConnectorDNSError as error:
+            raise JudgeError(
+                f"{self.where} has no address: {error.os_error.strerror or error}",
+                cause="connection",
+                retryable=True,
+            ) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise JudgeError(
+                f"the connection to {self.where} failed: {error or type(error).__name__}",
+                cause="connection",
+                retryable=True,
+            ) from None
+        return answer.status, answer.headers, data, time.perf_counter() - started
+
+    def _session(self) -> aiohttp.ClientSession:
+        """One session an event loop: building a TLS context costs more than 50 calls."""
+        loop = asyncio.get_running_loop()
+        session = self._sessions.get(loop)
+        if session is None or session.closed:
+            import aiohttp
+
+            from assay import __version__
+
+            session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                timeout=aiohttp.ClientTimeout(total=self.timeout),
+                headers={"Content-Type": "application/json", "User-Agent": f"assay/{__version__}"},
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=not _is_loopback(self.url),
+            )
+            self._sessions[loop] = session
+        return session
+
+
+def _is_loopback(url: str) -> bool:
+    return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
