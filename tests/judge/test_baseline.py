@@ -17,7 +17,7 @@ import pytest
 
 from assay.errors import InputError, JudgeRefusal, SetupError
 from assay.judge import baseline
-from assay.judge.base import Decider, Judge, Usage
+from assay.judge.base import Decider, Judge, Usage, is_decider
 from assay.judge.baseline import BaselineJudge
 from assay.judge.lexical import language, negations_flipped, read
 from assay.prompty import Prompty, loads
@@ -377,8 +377,10 @@ def test_answers_with_sentences_of_the_context() -> None:
 
 def test_is_a_judge_and_a_decider() -> None:
     judge = BaselineJudge()
-    assert isinstance(judge, Judge)
-    assert isinstance(judge, Decider)
+    as_judge: Judge = judge
+    as_decider: Decider = judge
+    assert is_decider(as_judge)
+    assert as_decider.refuses is not None
     assert judge.name == "baseline"
     assert judge.describe() == {
         "judge": "baseline",

@@ -434,6 +434,14 @@ def test_one_limit_of_requests_for_all_evaluators(
     assert server.max_in_flight == 5
 
 
+def test_two_judges_that_look_alike_are_two_judges(metric: Path) -> None:
+    low, high = (scripted(f'{{"reason": "r", "score": {score}}}') for score in (1, 5))
+    assert low.describe() == high.describe()
+    chosen = {"low": assay.load(metric, judge=low), "high": assay.load(metric, judge=high)}
+    run = evaluate(runs.rows(2), chosen)
+    assert [found["mean"] for found in run.metrics.values()] == [1, 5]
+
+
 def test_progress_is_told_of_every_score(metric: Path) -> None:
     class Heard(Silent):
         def __init__(self) -> None:

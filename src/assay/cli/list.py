@@ -28,7 +28,9 @@ def list_(
                 "inputs": list(evaluator.inputs),
                 "scale": "; ".join(f"{o.name} {o.scale or o.type}" for o in scored),
                 "threshold": scored[0].threshold if scored else None,
-                "description": evaluator.prompty.description,
+                "calls": getattr(evaluator, "calls", "1" if evaluator.needs_judge else "0"),
+                "variant": getattr(evaluator, "variant", "assay"),
+                "description": evaluator.description,
             }
         )
     if json_:
@@ -36,4 +38,7 @@ def list_(
         return
     width = max(len(entry["name"]) for entry in found)
     for entry in found:
-        typer.echo(f"{entry['name']:<{width}}  {', '.join(entry['inputs'])} -> {entry['scale']}")
+        typer.echo(
+            f"{entry['name']:<{width}}  {entry['variant']:<10} {entry['calls']} calls  "
+            f"{', '.join(entry['inputs'])} -> {entry['scale']}"
+        )

@@ -35,6 +35,9 @@ def run(
     target_model: Annotated[
         str | None, typer.Option(help="The model of the target; default: the judge.")
     ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(help="For metrics that compare vectors; default: embedded.")
+    ] = None,
     iterations: Annotated[int, typer.Option(help="Times each row is judged.")] = 1,
     limit: Annotated[int | None, typer.Option(help="Only the first rows.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of a data file that is no UTF-8.")] = None,
@@ -78,6 +81,7 @@ def run(
         "columns": _mapping(map_ or []) or None,
         "target": target,
         "target_model": target_model,
+        "embedder": embedder,
         "iterations": iterations,
         "limit": limit,
         "encoding": encoding,

@@ -44,6 +44,7 @@ class Reply:
     latency: seconds of the successful attempt.
     refusal: the model's own words where it declined.
     tool_calls: calls the model made instead of, or beside, an answer: {"name", "arguments"}.
+    logprobs: one entry a token, as the wire has them, where they were asked for.
     attempts: requests it took, the successful one included.
     cached: it comes from the cache; key: its place there.
     limits: the server's `x-ratelimit-*` headers without that prefix, where it sent any.
@@ -56,6 +57,7 @@ class Reply:
     model: str | None = None
     refusal: str | None = None
     tool_calls: tuple[Mapping[str, str], ...] = ()
+    logprobs: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
     attempts: int = 1
     cached: bool = False
     key: str | None = field(default=None, repr=False, compare=False)

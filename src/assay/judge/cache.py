@@ -29,7 +29,16 @@ def cache_path() -> Path:
     return Path(os.environ.get("ASSAY_CACHE") or ".assay/replies.sqlite")
 
 
-_KEPT = ("text", "finish_reason", "latency", "model", "refusal", "tool_calls", "attempts")
+_KEPT = (
+    "text",
+    "finish_reason",
+    "latency",
+    "model",
+    "refusal",
+    "tool_calls",
+    "logprobs",
+    "attempts",
+)
 
 
 class ReplyStore:
@@ -60,8 +69,8 @@ class ReplyStore:
             return None
         data = json.loads(found[0])
         usage = Usage(**data.pop("usage"))
-        tool_calls = tuple(data.pop("tool_calls"))
-        return Reply(**data, usage=usage, tool_calls=tool_calls, cached=True, key=key)
+        lists = {name: tuple(data.pop(name)) for name in ("tool_calls", "logprobs")}
+        return Reply(**data, **lists, usage=usage, cached=True, key=key)
 
     def put(self, key: str, judge: str, reply: Reply) -> None:
         """Keep a reply. It is written with others, at most a second later."""
@@ -106,7 +115,7 @@ class Cached:
 
     judge: Judge
     store: ReplyStore
-    iteration: int = 0
+    iteration: int | str = 0
     _who: list[Any] | None = None
 
     @property
@@ -124,6 +133,10 @@ class Cached:
         """Keep a reply that could be read."""
         if reply.key is not None and not reply.cached:
             self.store.put(reply.key, self.name, reply)
+
+    def afresh(self, number: int) -> Cached:
+        """The same judge for one of several repeats, which must not answer each other."""
+        return replace(self, iteration=f"{self.iteration}.{number}")
 
     def describe(self) -> dict[str, Any]:
         return self.judge.describe()

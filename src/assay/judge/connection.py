@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import time
 from collections.abc import Mapping
@@ -75,7 +76,7 @@ class Connection:
         started = time.perf_counter()
         try:
             async with session.post(
-                self.url, data=dumps(body), headers=headers, allow_redirects=False
+                self.url, data=_sent(dumps(body)), headers=headers, allow_redirects=False
             ) as answer:
                 data = await answer.read()
         except TimeoutError:
@@ -122,3 +123,8 @@ class Connection:
 
 def _is_loopback(url: str) -> bool:
     return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
+
+
+def _sent(data: bytes) -> bytes | io.BytesIO:
+    """A body as aiohttp wants it: of a large one, bytes would hold up the event loop."""
+    return data if len(data) < 2**20 else io.BytesIO(data)

@@ -42,6 +42,7 @@ class Limited:
     gate: Gate = field(init=False)
     retried: int = 0
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _heard: bool = False  # the server has answered something that was no fatal error
     _fatal: JudgeError | None = None
     _fatal_count: int = 0
 
@@ -109,6 +110,7 @@ class Limited:
             elif not error.retryable and not error.fatal:
                 slowed = False  # the server hears us; this one request was wrong
             self._count_fatal(error)
+            self._heard = self._heard or (error.status is not None and not error.fatal)
             raise
         finally:
             self.gate.leave(slowed, limits)
@@ -124,7 +126,8 @@ class Limited:
         if not error.fatal or error is self._fatal:
             return
         self._fatal_count += 1
-        if not self.gate.proven or self._fatal_count >= FATAL_IN_A_ROW:
+        heard = self.gate.proven or self._heard
+        if not heard or self._fatal_count >= FATAL_IN_A_ROW:
             self._fatal = error
 
     def _stopped(self, error: JudgeError) -> JudgeError:

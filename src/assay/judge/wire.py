@@ -93,6 +93,7 @@ class OpenAIJudge(Connection):
                 model=data.get("model"),
                 refusal=message.get("refusal"),
                 tool_calls=tuple(_tool_call(call) for call in message.get("tool_calls") or ()),
+                logprobs=tuple((choice.get("logprobs") or {}).get("content") or ()),
                 limits=_limits(headers),
             )
         except (ValueError, LookupError, TypeError, AttributeError):

@@ -27,13 +27,19 @@ class Answer:
     cause: str | None = None
     message: str | None = None
     calls: tuple[Call, ...] = ()
+    logprobs: tuple[Mapping[str, Any], ...] = ()
 
 
 async def ask(
-    prompty: Prompty, values: Mapping[str, Any], judge: Judge, *, reask: int = 1
+    prompty: Prompty,
+    values: Mapping[str, Any],
+    judge: Judge,
+    *,
+    reask: int = 1,
+    settings: Mapping[str, Any] | None = None,
 ) -> Answer:
     """Render, ask, read. An invalid reply is asked again up to `reask` times, with the reason;
-    a truncated one gets a larger limit instead.
+    a truncated one gets a larger limit instead. settings: beside the file's own parameters.
 
     Raises RenderError for values the template cannot print, JudgeError where no first answer
     could be had.
@@ -42,7 +48,7 @@ async def ask(
         reply = await judge.decide(prompty, values)
         return _answer(prompty, reply, prompty.parameters, [_call(prompty, reply, "")])
     messages: list[Message] = prompty.render(values)
-    settings = dict(prompty.parameters)
+    settings = {**prompty.parameters, **(settings or {})}
     calls: list[Call] = []
     answer: Answer | None = None
     while True:
@@ -96,7 +102,8 @@ def _answer(
     status: Status = "scored" if reading.status == "scored" else "invalid"
     if reading.status == "not_applicable":
         status = "not_applicable"
-    return Answer(status, reading.outputs, reading.cause, reading.message, done)
+    outputs, cause = reading.outputs, reading.cause
+    return Answer(status, outputs, cause, reading.message, done, reply.logprobs)
 
 
 def _is_whole(text: str, reading: Reading) -> bool:

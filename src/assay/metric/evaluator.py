@@ -116,6 +116,10 @@ class PromptEvaluator(Doors):
         return self.label or self.prompty.name
 
     @property
+    def description(self) -> str:
+        return self.prompty.description
+
+    @property
     def inputs(self) -> Mapping[str, Input]:  # type: ignore[override]
         return self.prompty.inputs
 

@@ -12,6 +12,7 @@ from assay.errors import SetupError
 from assay.judge.base import Judge
 from assay.metric.evaluator import Evaluator, PromptEvaluator
 from assay.metric.function import FunctionEvaluator
+from assay.metric.metricfile import METRIC_FILE, load_metric
 from assay.prompty import load as load_prompty
 
 SUFFIX = ".prompty"
@@ -38,7 +39,10 @@ def load(
 
         chosen = Limited(resolve(judge, **options))
     if isinstance(source, str | Path):
-        return PromptEvaluator(load_prompty(find(source)), chosen)
+        path = find(source)
+        if path.name == METRIC_FILE:
+            return load_metric(path, chosen)
+        return PromptEvaluator(load_prompty(path), chosen)
     if hasattr(source, "score") and hasattr(source, "inputs"):
         return replace(source, judge=chosen) if chosen and is_dataclass(source) else source  # type: ignore[type-var]
     if callable(source):
@@ -49,15 +53,19 @@ def load(
 def find(source: str | Path) -> Path:
     """The file behind a name or a path. Raises SetupError with the nearest names."""
     path = Path(source)
-    if path.suffix == SUFFIX or path.is_file():
+    if path.suffix == SUFFIX or path.name == METRIC_FILE or path.is_file():
         if path.is_file():
             return path
         raise SetupError(f"no such file: {path}")
+    if (path / METRIC_FILE).is_file():
+        return path / METRIC_FILE
     if path.is_dir():
-        raise SetupError(f"{path} is a folder; name a {SUFFIX} file in it")
-    for folder in folders():
-        if len(path.parts) == 1 and (folder / f"{source}{SUFFIX}").is_file():
-            return folder / f"{source}{SUFFIX}"
+        raise SetupError(f"{path} is a folder without {METRIC_FILE}; name a {SUFFIX} file in it")
+    if len(path.parts) == 1:
+        for folder in folders():
+            for candidate in (folder / f"{source}{SUFFIX}", folder / str(source) / METRIC_FILE):
+                if candidate.is_file():
+                    return candidate
     names = shipped()
     near = difflib.get_close_matches(str(source), names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
@@ -73,7 +81,9 @@ def folders() -> list[Path]:
 
 def shipped() -> list[str]:
     """The names that can be given instead of a path."""
-    return sorted({path.stem for folder in folders() for path in folder.glob(f"*{SUFFIX}")})
+    files = {path.stem for folder in folders() for path in folder.glob(f"*{SUFFIX}")}
+    metrics = {path.parent.name for f in folders() for path in f.glob(f"*/{METRIC_FILE}")}
+    return sorted(files | metrics)
 
 
 def _name_of(source: Any) -> str:

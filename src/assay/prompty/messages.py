@@ -240,14 +240,14 @@ def _with_images(text: str, rendered: Rendered, path: Path | None) -> str | list
         url = _url(match, rendered, path)
         if url is None:
             continue
-        before = rendered.restore(text[start : match.start()]).strip()
+        before = rendered.restore(text[start : match.start()].strip())
         if before:
             parts.append({"type": "text", "text": before})
         parts.append({"type": "image_url", "image_url": {"url": url}})
         start = match.end()
     if not parts:
         return rendered.restore(text)
-    rest = rendered.restore(text[start:]).strip()
+    rest = rendered.restore(text[start:].strip())
     return [*parts, {"type": "text", "text": rest}] if rest else parts
 
 

@@ -277,6 +277,15 @@ def _value(output: Output, found: Mapping[str, Any]) -> Any:
     return converted
 
 
+def check_scale(output: Output, value: Any) -> str | None:
+    """Why `value` is no value of `output`, in words; None where it is one."""
+    try:
+        _value(output, {output.name: value})
+    except _Unreadable as error:
+        return error.message
+    return None
+
+
 def convert(output: Output, value: Any) -> Any:
     """`value` in the declared type where nothing is lost; "2" is 2, 4.5 is no integer.
 

@@ -42,6 +42,7 @@ def evaluate(
     iterations: times each row is judged. name: part of the run directory's name.
     limit: only the first rows. resume: a run directory to finish; retry_failed: also redo its
         rows that have no score. reask: further tries for an invalid reply.
+    embedder: what gives vectors to metrics that compare them; the embedded one by default.
     cache: keep good replies and use them again. budget: dollars after which the run stops.
     max_in_flight: requests at once, at most. base_url, credential, timeout: of the judge.
 
@@ -90,6 +91,10 @@ async def execute(plan: Plan, progress: Progress) -> Run:
         lock.release()
         for judge in plan.distinct_judges():
             await judge.close()
+        for evaluator in plan.evaluators.values():
+            embedder = getattr(evaluator, "embedder", None)
+            if embedder is not None:
+                await embedder.close()
 
 
 async def _run_engine(

@@ -11,12 +11,15 @@ from typing import Any
 from assay.config import load_config
 from assay.errors import SetupError
 from assay.judge.base import Judge, is_decider
+from assay.judge.embed import resolve_embedder
 from assay.judge.limits import Limited
 from assay.judge.prices import Prices
 from assay.judge.resolve import resolve
 from assay.judge.scripted import ScriptedJudge
+from assay.judge.wire import OpenAIJudge
 from assay.metric.columns import Binding, bind_columns, check_mapping, mapping_for
 from assay.metric.evaluator import Evaluator, PromptEvaluator
+from assay.metric.multistep import MetricEvaluator
 from assay.metric.registry import load
 from assay.run.data import Data, Survey
 from assay.run.target import Target, load_target
@@ -40,6 +43,7 @@ class Options:
     resume: str | Path | None = None
     retry_failed: bool = False
     reask: int = 1
+    embedder: Any = None
     cache: bool = True
     budget: float | None = None
     max_in_flight: int = 64
@@ -50,7 +54,16 @@ class Options:
 
     def describe(self) -> dict[str, Any]:
         """What a run is resumed with; objects and secrets are left out."""
-        kept = ("judge", "columns", "target", "target_model", "base_url", "reask", "max_in_flight")
+        kept = (
+            "judge",
+            "columns",
+            "target",
+            "target_model",
+            "base_url",
+            "embedder",
+            "reask",
+            "max_in_flight",
+        )
         found = {name: getattr(self, name) for name in kept}
         plain = (str, int, Mapping)
         return {
@@ -106,6 +119,7 @@ def prepare(data: Any, evaluators: Any, options: Options) -> Plan:
     mapping = options.columns or {}
     check_mapping(mapping, {name: found.inputs for name, found in chosen.items()})
     survey = rows.survey()
+    chosen = {name: _with_embedder(found, options) for name, found in chosen.items()}
     judges = _resolve_judges(chosen, options)
     for name, found in chosen.items():
         found.check(judges[name])
@@ -207,6 +221,20 @@ def _resolve_judges(chosen: Mapping[str, Evaluator], options: Options) -> dict[s
     return judges
 
 
+def _with_embedder(found: Evaluator, options: Options) -> Evaluator:
+    """Metrics that compare vectors get the run's embedder, unless they have their own."""
+    if not isinstance(found, MetricEvaluator) or not found.needs_embedder:
+        return found
+    return found.with_embedder(
+        resolve_embedder(
+            options.embedder,
+            base_url=options.base_url,
+            credential=options.credential,
+            timeout=options.timeout,
+        )
+    )
+
+
 def limited(judge: Judge, options: Options) -> Judge:
     if is_decider(judge) or isinstance(judge, Limited):
         return judge
@@ -235,4 +263,8 @@ def _target(options: Options, judges: Mapping[str, Judge | None]) -> Target:
 
 
 def _identity(judge: Judge) -> str:
-    return json.dumps(judge.describe(), sort_keys=True, default=str)
+    """Equal for judges that are one: the same address and model, else the same object."""
+    asked = judge.judge if isinstance(judge, Limited) else judge
+    if isinstance(asked, OpenAIJudge):
+        return json.dumps(asked.describe(), sort_keys=True, default=str)
+    return f"object {id(asked)}"

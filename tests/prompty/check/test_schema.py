@@ -44,7 +44,7 @@ def test_shipped_files_are_valid(file: Path) -> None:
         "model:\ninputs:\noutputs:",
         "model: ${file:model.json}\ninputs: ${file:inputs.json}",
         "inputs: [question, {name: a, kind: string}]",
-        "inputs: {question: Why?, n: 3, list: [1], none: null}",
+        "inputs: {question: Why, n: 3, list: [1], none: null}",
         "outputs: {score: int}",
         "outputs: [{name: score, kind: integer, minimum: 0}]",
         "outputs: {v: {anyOf: [{const: 1, description: low}, {const: 2}]}}",

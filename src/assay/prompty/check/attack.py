@@ -201,9 +201,7 @@ def _same_around(before: str, after: str, spans: Mapping[str, str], filtered: bo
     Where the template filters what it prints (upper case, a cut), values look different; then
     the pieces of text between them must still stand there, in order, from beginning to end.
     """
-    parts = re.split(f"({'|'.join(map(re.escape, sorted(spans, key=len, reverse=True)))})", before)
-    pattern = "".join(_either(spans[part]) if part in spans else re.escape(part) for part in parts)
-    if re.fullmatch(pattern, after):
+    if _replaced(before, after, spans):
         return True
     pieces = re.split(r"(?i)zq[g-p]+qzw*", before)
     if not filtered or not after.startswith(pieces[0]) or not after.endswith(pieces[-1]):
@@ -217,9 +215,21 @@ def _same_around(before: str, after: str, spans: Mapping[str, str], filtered: bo
     return True
 
 
-def _either(payload: str) -> str:
-    as_json = json.dumps(payload, ensure_ascii=False)[1:-1]
-    return f"(?:{re.escape(payload)}|{re.escape(as_json)})"
+def _replaced(before: str, after: str, spans: Mapping[str, str]) -> bool:
+    markers = re.compile("|".join(map(re.escape, sorted(spans, key=len, reverse=True))))
+    start = position = 0
+    for match in markers.finditer(before):
+        piece, payload = before[start : match.start()], spans[match[0]]
+        if not after.startswith(piece, position):
+            return False
+        position += len(piece)
+        forms = (payload, json.dumps(payload, ensure_ascii=False)[1:-1])
+        form = next((form for form in forms if after.startswith(form, position)), None)
+        if form is None:
+            return False
+        position += len(form)
+        start = match.end()
+    return after[position:] == before[start:]
 
 
 def _filters(prompty: Prompty) -> bool:
