@@ -159,7 +159,7 @@ def test_no_evaluator(assay: Assay, data: Path, items: list[str]) -> None:
     [
         ("similarty", "no evaluator 'similarty': did you mean similarity?"),
         ("gone.prompty", "no such file: gone.prompty"),
-        ("folder", "folder is a folder; name a .prompty file in it"),
+        ("folder", "folder is a folder without metric.yaml; name a .prompty file in it"),
     ],
 )
 def test_an_evaluator_that_is_not_there(
@@ -451,6 +451,24 @@ def test_errors_above_the_allowed_share(
 
     server.reply = reply
     assert assay("run", metric, data, *asking(server), *options).code == code
+
+
+def test_a_second_run_asks_only_for_what_was_not_good(
+    assay: Assay, metric: Path, data: Path, server: JudgeServer
+) -> None:
+    def reply(request: Request) -> Any:
+        bad = runs.asked(request) == 4
+        return error(400, "bad", "invalid_value") if bad else runs.judged(request)
+
+    server.reply = reply
+    first = assay("run", metric, data, *asking(server))
+    assert (first.code, server.count) == (3, 5)
+    server.reply = runs.judged
+    again = assay("run", metric, data, *asking(server), "--json")
+    assert (again.code, server.count) == (0, 6)
+    assert json.loads(again.out)["metrics"]["on_topic.score"]["mean"] == 3
+    assert assay("run", metric, data, *asking(server), "--no-cache").code == 0
+    assert server.count == 11
 
 
 def test_a_wrong_path_is_an_error_of_every_row_after_one_call(

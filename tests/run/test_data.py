@@ -49,11 +49,15 @@ json_values = st.recursive(
     | st.booleans()
     | st.integers(-(10**25), 10**25)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=6,
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=4,
 )
-json_rows = st.lists(st.dictionaries(st.text(max_size=8), json_values), min_size=1, max_size=4)
+json_rows = st.lists(
+    st.dictionaries(st.text(max_size=8), json_values, max_size=4), min_size=1, max_size=3
+)
 encodings = st.sampled_from(
     [
         (b"", "utf-8"),
@@ -72,7 +76,7 @@ encodings = st.sampled_from(
     ascii_only=st.booleans(),
     as_array=st.booleans(),
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_json_holds_comes_out_unchanged(
     own_folder: Path,
     rows: list[dict[str, Any]],

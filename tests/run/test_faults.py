@@ -228,32 +228,6 @@ def test_an_address_where_nobody_listens(metric: Path, server: JudgeServer) -> N
     assert run.metrics["on_topic.score"]["mean"] is None
 
 
-# --- the exit code -------------------------------------------------------------------------------
-
-
-def test_the_exit_code_tells_how_it_went(tmp_path: Path, metric: Path, server: JudgeServer) -> None:
-    def fault(request: Request) -> Any:
-        bad = runs.asked(request) == 3
-        return error(400, "bad", "invalid_value") if bad else runs.judged(request)
-
-    server.reply = fault
-    data = runs.write_lines(tmp_path / "data.jsonl", runs.rows(10))
-    judge = ["--judge", "openai:test", "--base-url", server.url]
-    given: list[str | Path] = ["run", metric, data, *judge]
-
-    done = runs.command(*given, cwd=tmp_path)
-    assert done.returncode == 3
-    assert "on_topic.score: 1 of 10 rows failed (1 bad_request)" in done.stderr
-    assert server.count == 10
-
-    assert runs.command(*given, "--max-errors", "0.1", cwd=tmp_path).returncode == 0
-    assert server.count == 11, "nine good replies were not taken from the cache"
-    assert runs.command(*given, "--max-errors", "0.09", cwd=tmp_path).returncode == 3
-
-    server.reply = runs.judged
-    assert runs.command(*given, cwd=tmp_path).returncode == 0
-
-
 # --- a full disk ---------------------------------------------------------------------------------
 
 _SMALL_DISK = """

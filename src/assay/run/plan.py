@@ -64,12 +64,10 @@ class Options:
             "reask",
             "max_in_flight",
         )
-        found = {name: getattr(self, name) for name in kept}
-        plain = (str, int, Mapping)
         return {
-            n: str(v) if isinstance(v, Path) else v
-            for n, v in found.items()
-            if isinstance(v, (*plain, Path))
+            name: str(value) if isinstance(value, Path) else value
+            for name in kept
+            if isinstance(value := getattr(self, name), str | int | Mapping | Path)
         }
 
 
