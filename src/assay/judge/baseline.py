@@ -13,7 +13,6 @@ not imported: that would set up the root logger and bring in code that downloads
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.errors import InputError, JudgeRefusal, SetupError
+from assay.jsontext import dumps
 from assay.judge.base import Message, Reply
 from assay.judge.lexical import Text, content_words, coverage, language, negations_flipped, read
 
@@ -182,7 +182,7 @@ class BaselineJudge:
             found: dict[str, Any] = {plan.output.name: quote(texts["query"][0], texts["context"])}
         else:
             found = _decided(plan, texts)
-        text = json.dumps(found, ensure_ascii=False)
+        text = dumps(found).decode()
         return Reply(text=text, finish_reason="stop", model=f"baseline/{EMBEDDER}")
 
     def _plan(self, prompty: Prompty) -> _Plan | str:

@@ -69,8 +69,9 @@ class ReplyStore:
             return None
         data = json.loads(found[0])
         usage = Usage(**data.pop("usage"))
-        lists = {name: tuple(data.pop(name)) for name in ("tool_calls", "logprobs")}
-        return Reply(**data, **lists, usage=usage, cached=True, key=key)
+        for name in ("tool_calls", "logprobs"):
+            data[name] = tuple(data[name])
+        return Reply(**data, usage=usage, cached=True, key=key)
 
     def put(self, key: str, judge: str, reply: Reply) -> None:
         """Keep a reply. It is written with others, at most a second later."""

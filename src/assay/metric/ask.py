@@ -155,7 +155,7 @@ def _call(prompty: Prompty, reply: Reply, sha: str, note: str | None = None) -> 
     if not text and reply.tool_calls:
         text = json.dumps(list(reply.tool_calls), ensure_ascii=False)
     return Call(
-        prompt=prompty.path.name if prompty.path else prompty.name,
+        prompt=prompty.file_name,
         reply=text,
         usage=reply.usage,
         latency=round(reply.latency, 4),

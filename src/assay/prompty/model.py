@@ -42,6 +42,11 @@ class Prompty:
         """The file's stem: what people call the metric and what result columns carry."""
         return self.path.name.split(".")[0] if self.path else self.title or "prompty"
 
+    @cached_property
+    def file_name(self) -> str:
+        """The file's name, for people."""
+        return self.path.name if self.path else self.name
+
     @property
     def title(self) -> str:
         return str(self.front.get("name") or "")

@@ -27,16 +27,13 @@ class Survey:
         self.fates = bytearray()
         self.found = 0
         self.complete = 0
-        self._histograms = {
-            f"{name}.{output}": Histogram(run.outputs[name][output])
+        self._declared = [
+            Metric(f"{name}.{output}", name, run.outputs[name][output])
             for name, entry in run.evaluators.items()
             for output in entry["scored"]
             if output in run.outputs[name]
-        }
-        self._declared = [
-            Metric(key, key.rpartition(".")[0], histogram.output)
-            for key, histogram in self._histograms.items()
         ]
+        self._histograms = {m.key: Histogram(m.output) for m in self._declared}
         tally = Tally(run.evaluators, run.spending())
         for _, records in run.records():
             tally.add(records)
@@ -49,9 +46,14 @@ class Survey:
         return len(self.fates)
 
     @property
+    def rows_expected(self) -> int:
+        """Rows a finished run holds."""
+        return int(self.run.header.get("rows") or self.rows)
+
+    @property
     def expected(self) -> int:
         """Scores a finished run holds."""
-        return int(self.run.header.get("rows") or self.rows) * len(self.run.keys)
+        return self.rows_expected * len(self.run.keys)
 
     def histogram(self, metric: Metric) -> Histogram:
         return self._histograms.get(metric.key) or Histogram(metric.output)

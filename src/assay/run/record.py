@@ -45,7 +45,7 @@ class Run:
         """Evaluator name to the outputs it declared."""
         return {n: read_outputs(found.get("outputs")) for n, found in self.evaluators.items()}
 
-    @property
+    @cached_property
     def keys(self) -> list[tuple[str, int]]:
         """(evaluator, iteration) of every score a row gets."""
         count = int(self.header.get("iterations", 1))

@@ -36,7 +36,10 @@ class Spending:
             if call.get("cached"):
                 self.cached += 1
                 continue
-            usage = Usage(**call.get("usage", {}))
+            found = call.get("usage")
+            if not found:
+                continue
+            usage = Usage(**found)
             self.usage += usage
             price = self._price(call.get("model"), self._judges.get(evaluator))
             if price is not None:
