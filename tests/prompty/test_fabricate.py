@@ -59,7 +59,8 @@ def test_the_files_own_values_come_first() -> None:
 
 
 def test_declared_types_fill_in_where_the_template_tells_nothing() -> None:
-    front = "inputs:\n  a: {type: boolean}\n  b: {type: array}\n  c: {type: object}\n  t: {type: thread}"
+    types = {"a": "boolean", "b": "array", "c": "object", "t": "thread"}
+    front = "inputs:" + "".join(f"\n  {name}: {{type: {kind}}}" for name, kind in types.items())
     assert made("user:\n{{ a }}{{ b }}{{ c }}\n{{ t }}\n", front) == {
         "a": True,
         "b": ["text of b"],

@@ -12,6 +12,8 @@ import sys
 import typer
 
 from assay.cli.cache import cache
+from assay.cli.check import check
+from assay.cli.convert import convert
 from assay.cli.list import list_
 from assay.cli.rescore import rescore
 from assay.cli.run import run
@@ -29,6 +31,8 @@ app = typer.Typer(
 app.command("run")(run)
 app.command("try")(try_)
 app.command("rescore")(rescore)
+app.command("check")(check)
+app.command("convert")(convert)
 app.command("list")(list_)
 app.command("cache")(cache)
 

@@ -12,6 +12,7 @@ import yaml
 from assay.prompty.frontmatter import parse, scalar
 from assay.prompty.source import split
 
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _ENDING = re.compile(r"\r\n|\n|\r")
 
 
@@ -44,11 +45,11 @@ def replace_blocks(
 def _new_front(
     front: str, first_line: int, blocks: Mapping[str, Any], path: Path | None
 ) -> tuple[list[str], list[str]]:
-    root = yaml.compose(front, yaml.SafeLoader)
+    root = yaml.compose(front, _LOADER)
     lines = front.split("\n")
     if not isinstance(root, yaml.MappingNode):
         return lines, []
-    anchors = any(getattr(event, "anchor", None) for event in yaml.parse(front))
+    anchors = any(getattr(event, "anchor", None) for event in yaml.parse(front, _LOADER))
     if root.flow_style or anchors:
         values, _ = parse(front, first_line, path)
         why = "uses anchors" if anchors else "is one flow mapping"

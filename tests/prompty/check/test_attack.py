@@ -31,10 +31,10 @@ def run(text: str) -> tuple[int | None, list[str]]:
     [
         "system:\nJudge.\nuser:\n{{ answer }}\n",
         "system:\nJudge.\nuser:\n```\n{{ answer }}\n```\n",
-        "system:\n{{ answer | upper }} and {{ answer | tojson }}\nuser:\n{{ answer | truncate(9) }}\n",
+        "system:\n{{ answer | upper }}, {{ answer | tojson }}\nuser:\n{{ answer | truncate(9) }}\n",
         "system:\n{{ answer | length }} letters\nuser:\n{{ answer }}{{ answer }}\n",
         "system:\nx\nuser:\n{{#documents}}{{id}}: {{title}}\n{{/documents}}{{answer}}\n",
-        "system:\nx\nuser:\n{% for d in documents %}{{ d.id }}: {{ d.title }}\n{% endfor %}{{answer}}",
+        "system:\nx\nuser:\n{% for d in docs %}{{ d.id }}: {{ d.title }}\n{% endfor %}{{answer}}",
         "system:\nx\nuser:\n![image]({{ picture }})\n{{ answer }}\n",
         HISTORY,
     ],
