@@ -26,7 +26,7 @@ from scipy.stats import rankdata, spearmanr
 
 from assay.errors import JudgeRefusal
 from assay.judge import baseline
-from assay.judge.lexical import coverage, read
+from assay.judge.baseline.lexical import coverage, read
 
 ROOT = Path(__file__).resolve().parent.parent
 Texts = dict[str, list[str]]

@@ -18,8 +18,8 @@ import pytest
 from assay.errors import InputError, JudgeRefusal, SetupError
 from assay.judge import baseline
 from assay.judge.base import Decider, Judge, Usage, is_decider
-from assay.judge.baseline import BaselineJudge
-from assay.judge.lexical import language, negations_flipped, read
+from assay.judge.baseline import BaselineJudge, vectors
+from assay.judge.baseline.lexical import language, negations_flipped, read
 from assay.prompty import Prompty, loads
 
 EVALUATORS = Path(__file__).resolve().parents[2] / "evaluators"
@@ -401,7 +401,7 @@ def test_missing_package_names_the_install_line(monkeypatch: pytest.MonkeyPatch)
     def absent(name: str, package: str | None = None) -> None:
         return None
 
-    monkeypatch.setattr(baseline, "find_spec", absent)
+    monkeypatch.setattr(vectors, "find_spec", absent)
     with pytest.raises(SetupError) as caught:
         BaselineJudge()
     assert 'pip install "assay[baseline]"' in str(caught.value)
@@ -413,9 +413,9 @@ def test_package_without_its_files_names_the_file(
     spec = importlib.util.spec_from_loader("wordllama", None, is_package=True)
     assert spec is not None
     spec.submodule_search_locations = [str(tmp_path)]
-    monkeypatch.setattr(baseline, "find_spec", lambda name: spec)
+    monkeypatch.setattr(vectors, "find_spec", lambda name: spec)
     with pytest.raises(SetupError, match="l2_supercat_256.safetensors"):
-        baseline._table.__wrapped__()
+        vectors.table.__wrapped__()
 
 
 def test_opens_no_connection_and_leaves_logging_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,7 +424,7 @@ def test_opens_no_connection_and_leaves_logging_alone(monkeypatch: pytest.Monkey
 
     handlers = list(logging.getLogger().handlers)
     monkeypatch.setattr(socket.socket, "connect", forbidden)
-    baseline._table.cache_clear()
+    vectors.table.cache_clear()
     assert similar("The parcel comes within 5 days.", TRUTH) >= 1
     assert logging.getLogger().handlers == handlers
     assert "wordllama" not in sys.modules

@@ -314,6 +314,16 @@ def test_a_key_the_server_repeats_is_in_no_message(
     assert server.count == 1
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_nothing_a_server_says_about_credentials_is_passed_on(
+    server: JudgeServer, status: int
+) -> None:
+    server.reply = error(status, "bad key sk-t****cdef")
+    found = str(failure(openai_at(server)))
+    assert "sk-t" not in found
+    assert "cdef" not in found
+
+
 def test_a_key_is_in_no_description(server: JudgeServer) -> None:
     judge = Limited(openai_at(server))
     for credential in (Key(KEY), Key(KEY, bearer=False)):

@@ -68,6 +68,8 @@ def test_context_is_the_retrieved_passages_unless_another_column_has_them() -> N
     both = {"context": "ideal", "retrieval_context": "retrieved"}
     for row in (alone, both):
         assert bind_columns("m", inputs("context"), row).values(row) == {"context": "retrieved"}
+    third = {"contexts": "other", **both}
+    assert bind_columns("m", inputs("context"), third).values(third) == {"context": "retrieved"}
     assert alias_of("reference_contexts", alone) is None
     assert alias_of("reference_contexts", both) == "context"
     assert alias_of("contexts", alone) == "context"

@@ -263,9 +263,9 @@ def test_a_full_disk_stops_the_run_and_what_is_written_can_be_finished(
     assert 0 < len(finished) < count
     server.wait_idle()
 
-    again = runs.command("run", "--resume", directory, "--no-cache", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
-    statuses(assay.Run(directory), count)
+    options = {"judge": "openai:test", "base_url": server.url, "cache": False}
+    run = assay.evaluate(data, metric, progress=Silent(), resume=directory, **options)
+    assert statuses(run, count) == ["scored"] * count
     calls = Counter(map(runs.asked, server.requests))
     assert {calls[row] for row in finished} == {1}
     assert server.count <= count + 16

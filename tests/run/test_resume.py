@@ -67,8 +67,7 @@ def test_kill_9_costs_at_most_the_calls_in_flight(
     finished = {json.loads(line)["row"] for line in written}
     assert 0 < len(finished) < count
 
-    done = runs.command("run", "--resume", directory, "--no-cache", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    evaluate(data, metric, server, resume=directory)
     assert_complete(directory, count)
     assert server.count <= count + flight
     calls = Counter(map(runs.asked, server.requests))
@@ -127,7 +126,7 @@ def test_a_waiting_retry_does_not_hold_up_the_end(
     directory = runs.only_run(tmp_path)
     assert {line["status"] for line in runs.journal(directory)} == {"scored"}
     server.reply = runs.judged
-    runs.command("run", "--resume", directory, "--no-cache", cwd=tmp_path)
+    evaluate(data, metric, server, resume=directory)
     assert_complete(directory, 10)
 
 
@@ -149,7 +148,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, metric: Path, server: J
     directory = runs.only_run(tmp_path)
     assert sorted(line["row"] for line in runs.journal(directory)) == [0, 1, 2]
     server.reply = runs.judged
-    runs.command("run", "--resume", directory, "--no-cache", cwd=tmp_path)
+    evaluate(data, metric, server, resume=directory)
     assert_complete(directory, 20)
 
 

@@ -128,7 +128,10 @@ def _fix(path: Path) -> None:
     before, after = text.splitlines(keepends=True), fixed.splitlines(keepends=True)
     for line in difflib.unified_diff(before, after, str(path), str(path)):
         print(line.rstrip("\r\n"), file=sys.stderr)
-    path.write_bytes(mark + fixed.encode(encoding))
+    try:
+        path.write_bytes(mark + fixed.encode(encoding))
+    except OSError as error:
+        _stop(f"{path}: cannot be written: {error.strerror or error}")
 
 
 def _attack(path: Path, stream: object) -> list[Finding]:

@@ -118,9 +118,9 @@ def _passes(metric: Metric) -> str:
     if output.direction == "neutral" or (output.threshold is None and output.type != "boolean"):
         return ""
     if output.threshold is None:
-        return "yes passes" if output.direction == "increase" else "no passes"
+        return "yes" if output.direction == "increase" else "no"
     bound = "from" if output.direction == "increase" else "up to"
-    return f"passes {bound} {words.number(output.threshold)}"
+    return f"{bound} {words.number(output.threshold)}"
 
 
 def _notes(run: Run, survey: Survey, shown: int) -> list[str]:
