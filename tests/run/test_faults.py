@@ -204,7 +204,7 @@ def test_a_server_that_dies_and_comes_back_costs_no_row(metric: Path, server: Ju
     judge = Watched(server.url)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(evaluate, 60, metric, server, judge=judge, max_in_flight=8)
-        server.wait_for(20)
+        server.wait_for(20, 60)
         server.stop()
         assert judge.unreachable.wait(20)
         server.start()

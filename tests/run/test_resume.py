@@ -56,7 +56,7 @@ def test_kill_9_costs_at_most_the_calls_in_flight(
     server.latency = 0.05
     data = runs.write_lines(tmp_path / "data.jsonl", runs.rows(count))
     with runs.start(*arguments(metric, data, server, "-j", str(flight)), cwd=tmp_path) as process:
-        server.wait_for(count // 2)
+        server.wait_for(count // 2, 60)
         process.kill()
         process.communicate()
     directory = runs.only_run(tmp_path)
@@ -86,9 +86,9 @@ def test_a_signal_ends_a_run_within_its_calls_and_says_how_to_go_on(
     server.latency = 0.05
     data = runs.write_lines(tmp_path / "data.jsonl", runs.rows(count))
     with runs.start(*arguments(metric, data, server, "-j", "8"), cwd=tmp_path) as process:
-        server.wait_for(30)
+        server.wait_for(30, 60)
         process.send_signal(name)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     directory = runs.only_run(tmp_path)
     made = server.count
     assert 30 <= made < count
@@ -119,9 +119,9 @@ def test_a_waiting_retry_does_not_hold_up_the_end(
     server.reply = reply
     data = runs.write_lines(tmp_path / "data.jsonl", runs.rows(10))
     with runs.start(*arguments(metric, data, server, "-j", "4"), cwd=tmp_path) as process:
-        server.wait_for(6)
+        server.wait_for(6, 60)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert process.returncode == 130
     directory = runs.only_run(tmp_path)
     assert {line["status"] for line in runs.journal(directory)} == {"scored"}
@@ -137,12 +137,12 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, metric: Path, server: J
     server.reply = reply
     data = runs.write_lines(tmp_path / "data.jsonl", runs.rows(20))
     with runs.start(*arguments(metric, data, server, "-j", "4"), cwd=tmp_path) as process:
-        server.wait_for(7)  # three answered, four that never will be
+        server.wait_for(7, 60)  # three answered, four that never will be
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         assert "once more to stop now" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
     directory = runs.only_run(tmp_path)
@@ -161,7 +161,7 @@ def test_a_second_process_on_the_directory_stops(
     server.reply = Response(stall=True)
     data = runs.write_lines(tmp_path / "data.jsonl", runs.rows(3))
     with runs.start(*arguments(metric, data, server), cwd=tmp_path) as process:
-        server.wait_for(1)
+        server.wait_for(1, 60)
         directory = runs.only_run(tmp_path)
         header = (directory / "run.json").read_bytes()
         second = runs.command("run", "--resume", directory, "--no-cache", cwd=tmp_path)

@@ -136,7 +136,7 @@ def command(
         env={**os.environ, **environment},
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateSyntaxError, meta
+from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 from jinja2.exceptions import SecurityError, UndefinedError
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from assay.errors import PromptyError
@@ -47,11 +48,13 @@ def compile_expression(text: Any) -> Expression:
     env = _environment()
     try:
         run = env.compile_expression(source, undefined_to_none=False)
-        names = meta.find_undeclared_variables(env.parse("{{ " + source + " }}"))
+        tree = Parser(env, source, state="variable").parse_expression()
+        output = nodes.Template([nodes.Output([tree])]).set_environment(env)
     except TemplateSyntaxError as error:
         raise PromptyError(
             f"not an expression: {source!r}: {error.message}", code="expression"
         ) from None
+    names = meta.find_undeclared_variables(output)  # type: ignore[arg-type]
     return Expression(source, frozenset(names - env.globals.keys()), run)
 
 

@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from assay.metric.segment import lines, sentences
+
 
 class Undefined(ValueError):
     """A number that does not exist, such as a share of nothing."""
@@ -56,8 +58,13 @@ def majority(values: Iterable[float | None]) -> float:
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
     """Cosine of two vectors, -1..1. Raises Undefined for a vector of zeros."""
-    dot = math.fsum(x * y for x, y in zip(a, b, strict=True))
-    return ratio(dot, math.sqrt(math.fsum(x * x for x in a) * math.fsum(y * y for y in b)))
+    if len(a) != len(b):
+        raise Undefined(f"vectors of {len(a)} and {len(b)} numbers have no cosine")
+    one, other = math.hypot(*a), math.hypot(*b)
+    if not one or not other:
+        raise Undefined("a vector of zeros has no direction")
+    dot = math.fsum((x / one) * (y / other) for x, y in zip(a, b, strict=True))
+    return clamp(dot, -1.0, 1.0)  # what goes beyond is rounding
 
 
 def cosine_mean(one: Sequence[float], others: Sequence[Sequence[float]]) -> float:
@@ -114,9 +121,9 @@ def normal(text: str) -> str:
 
 
 def word(text: Any) -> str:
-    """The leading word of a verdict, to compare: `Yes, because ...` is `yes`."""
-    found = normal(text).split()
-    return found[0].strip(".,;:!\"'`*()[]") if found else ""
+    """The leading word of a verdict, to compare: `Yes, because ...` is `yes`, None is `null`."""
+    found = normal("null" if text is None else text).split()
+    return found[0].strip(".,;:!\"'`*()[]{}“”«»。，！") if found else ""
 
 
 def count(values: Iterable[Any], wanted: Any = 1) -> int:
@@ -124,10 +131,22 @@ def count(values: Iterable[Any], wanted: Any = 1) -> int:
     return sum(1 for value in values if value == wanted)
 
 
-def expectation(levels: Mapping[Any, float]) -> float:
-    """Mean of a distribution over numeric levels, its probabilities normalised."""
-    total = math.fsum(levels.values())
-    return ratio(math.fsum(float(level) * p for level, p in levels.items()), total)
+def expectation(levels: Mapping[Any, float], floor: float = 0.0) -> float:
+    """Mean of a distribution over numeric levels, its probabilities normalised.
+
+    floor: levels less probable than this are left out.
+    """
+    kept = {float(level): p for level, p in levels.items() if p >= floor and p > 0}
+    if not kept:
+        raise Undefined("no level has a probability")
+    found = math.fsum(level * p for level, p in kept.items()) / math.fsum(kept.values())
+    return clamp(found, min(kept), max(kept))  # what goes beyond is rounding
+
+
+def frequencies(values: Iterable[Any]) -> dict[str, float]:
+    """How often each value was given, as a share: a distribution made of samples."""
+    found = [str(value) for value in values]
+    return {value: found.count(value) / len(found) for value in sorted(set(found))}
 
 
 def rescale(value: float, low: float, high: float) -> float:
@@ -148,6 +167,26 @@ def gate(value: float, is_open: Any) -> float:
 def flatten(lists: Iterable[Iterable[Any]]) -> list[Any]:
     """One list of the elements of several."""
     return [item for found in lists for item in found]
+
+
+def texts(values: Iterable[Any]) -> list[str]:
+    """The texts among a judge's list that hold something. Raises Undefined for what is no text."""
+    found = list(values)
+    wrong = [value for value in found if not isinstance(value, str)]
+    if wrong:
+        raise Undefined(f"{str(wrong[0])[:60]!r} stands where a text was asked for")
+    return [value.strip() for value in found if value.strip()]
+
+
+def chosen(numbers: Iterable[Any], most: int) -> list[int]:
+    """The different numbers 1..most that were named. Raises Undefined for any other."""
+    found = set()
+    for number in numbers:
+        text = str(number).strip()
+        if not text.isdecimal() or not 1 <= int(text) <= most:
+            raise Undefined(f"{text[:20]!r} is none of the numbers 1 to {most}")
+        found.add(int(text))
+    return sorted(found)
 
 
 def total(values: Iterable[float | None]) -> float:
@@ -178,10 +217,15 @@ FUNCTIONS: Mapping[str, Any] = {
         word,
         count,
         expectation,
+        frequencies,
         rescale,
         clamp,
         gate,
         flatten,
+        texts,
+        chosen,
+        sentences,
+        lines,
     )
 } | {"len": len, "min": min, "max": max, "sum": total, "abs": abs, "round": round}
 """What an expression may call, by name."""

@@ -1,65 +1,61 @@
 """Reading a metric.yaml: everything is checked when it is loaded, with the line.
 
 description: Share of the response's claims that follow from the context.
-variant: assay                # or ragas, deepeval, embedchain: whose number it reproduces
+variant: assay                # or ragas 0.4.3, ...: whose number it reproduces
 inputs:
   response: {type: string}
   context: {type: array}
+may_be_empty: [context]       # [] and "" are values; the steps say what they mean
 outputs:
   faithfulness: {type: number, minimum: 0, maximum: 1, threshold: 0.8}
 steps:
-  - claims: {prompt: claims.prompty, in: {response: response}}
-  - stop: {when: not claims.claims, status: not_applicable, because: no claims were found}
-  - verdicts:
-      prompt: verdicts.prompty
-      in: {context: context}
-      align: {claims: claims.claims}
-  - supported: {map: verdicts, field: verdict, to: {yes: 1, no: 0, unknown: 0}}
-score: ratio(sum(supported), len(claims.claims))
+  - found: {prompt: claims.prompty, in: {text: response}}
+  - claims: {value: texts(found.claims)}
+  - stop: {when: not claims, because: the response claims nothing, cause: no_claims}
+  - stop: {when: not context, score: 0, because: nothing was retrieved}
+  - verdicts: {prompt: supported.prompty, in: {context: context}, align: {claims: claims}}
+  - supported: {map: verdicts, to: {yes: 1, no: 0, unknown: 0}}
+score: ratio(sum(supported), len(claims))
+reason: verdicts | map(attribute='reason') | join(' ')
+
+`assay.metric.steps` has the table of steps, `assay.metric.functions` what expressions may call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from assay.errors import PromptyError
 from assay.judge.base import Judge
 from assay.metric.expressions import Expression, compile_expression
+from assay.metric.functions import FUNCTIONS
 from assay.metric.multistep import MetricEvaluator
-from assay.metric.score import STATUSES
-from assay.metric.steps import EmbedStep, MapStep, PromptStep, Step, StopStep, ValueStep
-from assay.prompty import load
+from assay.metric.stepreader import StepReader
+from assay.metric.steps import Step
 from assay.prompty.fields import read_inputs, read_outputs
 from assay.prompty.frontmatter import Positions, parse
 from assay.prompty.source import decode
 
 METRIC_FILE = "metric.yaml"
 
-_TOP = {
+_TOP = (
     "name",
     "description",
     "variant",
     "inputs",
+    "may_be_empty",
     "outputs",
     "steps",
     "score",
     "reason",
-}
-_KINDS = {
-    "prompt": {"prompt", "in", "each", "align", "when", "repeat", "distribution"},
-    "map": {"map", "field", "to"},
-    "split": {"split", "by"},
-    "join": {"join", "with"},
-    "embed": {"embed"},
-    "value": {"value"},
-}
-_STOP = {"when", "status", "score", "because"}
+)
 
 
 def load_metric(path: Path, judge: Judge | None = None) -> MetricEvaluator:
-    """Read a metric.yaml and the prompts beside it.
+    """Read a metric.yaml and the prompts it names.
 
     Raises PromptyError with file and line for unknown keys, expressions that are none, names
     that no input and no earlier step gives, and everything that is wrong with a prompt.
@@ -86,122 +82,89 @@ class _Reader:
     def evaluator(self, judge: Judge | None) -> MetricEvaluator:
         for key in self.data:
             if key not in _TOP:
-                raise self.error(f"unknown key `{key}`; known are {', '.join(sorted(_TOP))}", key)
-        inputs = read_inputs(self.data.get("inputs"))
-        outputs = read_outputs(self.data.get("outputs"))
+                raise self.error(f"unknown key `{key}`; known are {', '.join(_TOP)}", key)
+        inputs = self._declared("inputs", read_inputs)
+        outputs = self._declared("outputs", read_outputs)
         if not inputs:
             raise self.error("`inputs` must name at least one column", "inputs")
-        if len(outputs) != 1 or not next(iter(outputs.values())).scored:
+        if len(outputs) != 1 or next(iter(outputs.values())).type not in ("number", "integer"):
             raise self.error("`outputs` must declare the one number the metric gives", "outputs")
-        known = set(inputs)
-        steps: list[Step] = []
-        for number, entry in enumerate(self.data.get("steps") or []):
-            step = self._step(number, entry)
-            unknown = step.names - known
-            if unknown:
-                raise self._unknown(unknown, known, "steps", number)
-            steps.append(step)
-            known.add(step.name)
-        result = self._compile(self.data.get("score"), "score")
-        reason = self.data.get("reason")
-        explained = None if reason is None else self._compile(reason, "reason")
-        for expression, key in ((result, "score"), (explained, "reason")):
-            if expression is not None and expression.names - known:
-                raise self._unknown(expression.names - known, known, key)
+        for name in inputs:
+            self._check_name("input", name, (), "inputs", name)
+        steps = self._steps(set(inputs))
+        known = {*inputs, *(step.name for step in steps)}
         return MetricEvaluator(
             path=self.path,
-            name=str(self.data.get("name") or self.path.parent.name),
+            name=str(self.data.get("name") or self.path.resolve().parent.name),
             text=self.text,
             inputs=inputs,
             outputs=outputs,
-            steps=tuple(steps),
-            result=result,
-            reason=explained,
-            description=str(self.data.get("description") or ""),
+            steps=steps,
+            result=self._expression("score", known),
+            reason=self._expression("reason", known) if "reason" in self.data else None,
+            may_be_empty=self._may_be_empty(inputs),
+            description=str(self.data.get("description") or "").strip(),
             variant=str(self.data.get("variant") or "assay"),
             judge=judge,
         )
 
-    def _step(self, number: int, entry: Any) -> Step:
-        if not isinstance(entry, Mapping) or len(entry) != 1:
-            raise self.error("a step is one `name: {...}`", "steps", number)
-        name, spec = next(iter(entry.items()))
-        where = ("steps", number, name)
-        if not isinstance(spec, Mapping):
-            raise self.error(f"step `{name}` must be a mapping", *where)
-        if name == "stop":
-            return self._stop(number, spec, where)
-        kind = next((kind for kind in _KINDS if kind in spec), None)
-        if kind is None:
-            raise self.error(f"step `{name}` has none of {', '.join(_KINDS)}", *where)
-        extra = set(spec) - _KINDS[kind]
-        if extra:
-            raise self.error(f"step `{name}`: unknown {', '.join(map(str, extra))}", *where)
-        if kind == "prompt":
-            return self._prompt(name, spec, where)
-        source = self._compile(spec[kind], *where, kind)
-        if kind == "map":
-            to = {str(key).casefold(): value for key, value in (spec.get("to") or {}).items()}
-            if not to:
-                raise self.error(f"step `{name}`: `to` must say what each word is worth", *where)
-            return MapStep(name, source, str(spec.get("field", "verdict")), to)
-        if kind == "embed":
-            return EmbedStep(name, source)
-        by = {"split": str(spec.get("by", "sentences")), "join": "join"}.get(kind, "value")
-        if kind == "split" and by not in ("sentences", "lines"):
-            raise self.error(f"step `{name}`: by is sentences or lines, not {by!r}", *where)
-        return ValueStep(name, source, by, str(spec.get("with", "\n")))
+    def _declared(self, key: str, read: Any) -> Any:
+        try:
+            return read(self.data.get(key))
+        except PromptyError as error:
+            raise self.error(error.message, key) from None
 
-    def _prompt(self, name: str, spec: Mapping[str, Any], where: tuple[Any, ...]) -> PromptStep:
-        file = (self.path.parent / str(spec["prompt"])).resolve()
-        if not file.is_relative_to(self.path.parent.resolve().parent):
-            raise self.error(f"step `{name}`: {spec['prompt']} is outside the metrics", *where)
-        prompty = load(file)
-        given = {
-            str(key): self._compile(value, *where, "in", key)
-            for key, value in (spec.get("in") or {}).items()
-        }
-        align = None
-        if "align" in spec:
-            if not isinstance(spec["align"], Mapping) or len(spec["align"]) != 1:
-                raise self.error(f"step `{name}`: align is one INPUT: LIST", *where, "align")
-            target, source = next(iter(spec["align"].items()))
-            align = (str(target), self._compile(source, *where, "align"))
-        taken = {*given, *([align[0]] if align else [])}
-        missing = [n for n, i in prompty.inputs.items() if i.required and n not in taken]
-        unknown = [n for n in taken if n not in prompty.inputs]
-        if missing or unknown:
-            raise self.error(
-                f"step `{name}`: {spec['prompt']} takes {', '.join(prompty.inputs)}; "
-                f"missing {', '.join(missing) or 'none'}, unknown {', '.join(unknown) or 'none'}",
-                *where,
-            )
-        distribution = spec.get("distribution")
-        if distribution is not None and distribution not in prompty.outputs:
-            raise self.error(f"step `{name}`: no output {distribution!r}", *where, "distribution")
-        return PromptStep(
-            name=name,
-            prompty=prompty,
-            given=given,
-            each=self._compile(spec["each"], *where, "each") if "each" in spec else None,
-            align=align,
-            when=self._compile(spec["when"], *where, "when") if "when" in spec else None,
-            repeat=int(spec.get("repeat", 1)),
-            distribution=distribution,
+    def _steps(self, inputs: set[str]) -> tuple[Step, ...]:
+        entries = self.data.get("steps") or []
+        if not isinstance(entries, list):
+            raise self.error("`steps` is a list of `- name: {...}`", "steps")
+        known = set(inputs)
+        steps: list[Step] = []
+        reader = StepReader(self.path, self.compile, self.error)
+        for number, entry in enumerate(entries):
+            if not isinstance(entry, Mapping) or len(entry) != 1:
+                raise self.error("a step is one `name: {...}`", "steps", number)
+            name, spec = next(iter(entry.items()))
+            where = ("steps", number, name)
+            if name != "stop":
+                self._check_name("step", name, known, *where)
+            step = reader.read(number, name, spec, where)
+            self._check_known(step.names, known, *where)
+            steps.append(step)
+            known.add(step.name)
+        return tuple(steps)
+
+    def _may_be_empty(self, inputs: Mapping[str, Any]) -> frozenset[str]:
+        names = self.data.get("may_be_empty") or []
+        if not isinstance(names, list) or any(name not in inputs for name in names):
+            raise self.error("`may_be_empty` is a list of inputs", "may_be_empty")
+        return frozenset(names)
+
+    def _expression(self, key: str, known: set[str]) -> Expression:
+        expression = self.compile(self.data.get(key), key)
+        self._check_known(expression.names, known, key)
+        return expression
+
+    def _check_name(self, kind: str, name: Any, taken: Iterable[str], *where: Any) -> None:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise self.error(f"{kind} {name!r}: a name is one word of letters, digits, _", *where)
+        if name in FUNCTIONS:
+            raise self.error(f"{kind} `{name}` has the name of a function", *where)
+        if name in taken:
+            raise self.error(f"{kind} `{name}`: there is an input or a step of that name", *where)
+
+    def _check_known(self, names: Iterable[str], known: set[str], *where: Any) -> None:
+        unknown = sorted(set(names) - known)
+        if not unknown:
+            return
+        near = difflib.get_close_matches(unknown[0], [*known, *FUNCTIONS], n=1)
+        there = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+        raise self.error(
+            f"{', '.join(unknown)}: no input, no earlier step and no function; {there}", *where
         )
 
-    def _stop(self, number: int, spec: Mapping[str, Any], where: tuple[Any, ...]) -> StopStep:
-        extra = set(spec) - _STOP
-        if extra or "when" not in spec or "because" not in spec:
-            raise self.error("stop takes when, because, and status or score", *where)
-        status = spec.get("status", "scored" if "score" in spec else "not_applicable")
-        if status not in STATUSES or (status == "scored") != ("score" in spec):
-            raise self.error("stop ends with `score: NUMBER`, or with another status", *where)
-        score = self._compile(spec["score"], *where, "score") if "score" in spec else None
-        when = self._compile(spec["when"], *where, "when")
-        return StopStep(f"stop {number + 1}", when, status, score, str(spec["because"]))
-
-    def _compile(self, text: Any, *where: Any) -> Expression:
+    def compile(self, text: Any, *where: Any) -> Expression:
+        """An expression. Raises PromptyError with the line where it is none."""
         if text is None:
             raise self.error("an expression is missing", *where)
         try:
@@ -209,18 +172,8 @@ class _Reader:
         except PromptyError as error:
             raise self.error(error.message, *where) from None
 
-    def _unknown(self, names: Any, known: set[str], *where: Any) -> PromptyError:
-        return self.error(
-            f"{', '.join(sorted(names))}: no input and no earlier step gives it; there are "
-            f"{', '.join(sorted(known))}",
-            *where,
-        )
-
     def error(self, message: str, *where: Any) -> PromptyError:
-        for length in range(len(where), 0, -1):
-            place = self.positions.get(tuple(where[:length]))
-            if place:
-                return PromptyError(
-                    message, path=self.path, line=place[0], column=place[1], code="metric"
-                )
-        return PromptyError(message, path=self.path, line=1, code="metric")
+        """An error at the nearest key above that has a place in the file."""
+        places = (self.positions.get(tuple(where[:n])) for n in range(len(where), 0, -1))
+        line, column = next((place for place in places if place), (1, 1))
+        return PromptyError(message, path=self.path, line=line, column=column, code="metric")

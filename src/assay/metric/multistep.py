@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,23 @@ from assay.judge.base import Judge, is_decider
 from assay.judge.embed import Embedder
 from assay.metric.evaluator import Doors, check_prompty, describe_output, fingerprint_of
 from assay.metric.expressions import Expression, ExpressionError
-from assay.metric.inputs import bind
-from assay.metric.score import Score
-from assay.metric.steps import EmbedStep, PromptStep, Step, Stop, Work
+from assay.metric.inputs import bind, is_absent, is_empty
+from assay.metric.promptstep import PromptStep
+from assay.metric.score import Score, Status
+from assay.metric.steps import EmbedStep, Step, StopStep
+from assay.metric.work import Stop, Work
 from assay.prompty import Input, Output
-from assay.prompty.reply import check_scale
+from assay.prompty.fields import MISSING
+from assay.prompty.values import check_scale
 
 
 @dataclass(frozen=True)
 class MetricEvaluator(Doors):
     """A metric.yaml, ready to run. `assay.load` makes one; `assay.metric.metricfile` reads it.
 
-    variant: the library whose number this reproduces, or `assay`.
+    variant: the library whose number this reproduces, or `assay`. may_be_empty: inputs of which
+    `""` and `[]` are values, for the steps to say what they mean; elsewhere they make the metric
+    not applicable.
     """
 
     path: Path
@@ -36,10 +42,11 @@ class MetricEvaluator(Doors):
     steps: tuple[Step, ...]
     result: Expression
     reason: Expression | None = None
+    may_be_empty: frozenset[str] = frozenset()
     description: str = ""
     variant: str = "assay"
     judge: Judge | None = None
-    embedder: Embedder | None = field(default=None, compare=False)
+    embedder: Embedder | None = None
 
     @property
     def needs_judge(self) -> bool:
@@ -51,7 +58,10 @@ class MetricEvaluator(Doors):
 
     @property
     def calls(self) -> str:
-        """The calls a row takes, in words: `2`, `1 + 1 per element of context`."""
+        """The calls a row takes at most, in words: `2`, `1 + 1 per element of context`.
+
+        A policy may end a metric earlier; only a reply that cannot be used is asked for again.
+        """
         parts = [step.calls for step in self.steps if step.calls != "0"]
         fixed = sum(int(part) for part in parts if part.isdigit())
         others = [part for part in parts if not part.isdigit()]
@@ -101,25 +111,44 @@ class MetricEvaluator(Doors):
             if isinstance(step, PromptStep):
                 check_prompty(step.prompty, judge)
 
+    @cached_property
+    def _own_judge(self) -> Judge | None:
+        """What the prompts, ASSAY_JUDGE or assay.toml name, once it is needed."""
+        from assay.judge.limits import Limited
+        from assay.judge.resolve import resolve
+
+        prompts = [step.prompty for step in self.steps if isinstance(step, PromptStep)]
+        if not prompts:
+            return None
+        return Limited(resolve(model=prompts[0].model, path=prompts[0].path))
+
+    @cached_property
+    def _own_embedder(self) -> Embedder | None:
+        """The embedded one, where no other was given and one is needed."""
+        from assay.judge.embed import resolve_embedder
+
+        return resolve_embedder() if self.needs_embedder else None
+
     async def score(
         self, values: Mapping[str, Any], judge: Judge | None = None, *, reask: int = 1
     ) -> Score:
         try:
-            bound = bind(self.inputs, values)
+            bound = self._bind(values)
         except InputError as error:
             if error.cause == "wrong_input_type":
                 raise
             return Score(self.name, "not_applicable", cause=error.cause, message=str(error))
         absent = {name: None for name in self.inputs if name not in bound}
-        work = Work({**absent, **bound}, judge or self.judge, self.embedder, reask)
+        judge = judge or self.judge or self._own_judge
+        work = Work({**absent, **bound}, judge, self.embedder or self._own_embedder, reask)
         try:
             for step in self.steps:
                 work.scope[step.name] = await step.run(work)
-            value, rule = self.result(work.scope), None
+            return self._scored(work, self.result(work.scope), None)
         except Stop as stop:
-            if stop.score is None:
-                return self._absent(work, stop.status, stop.cause, stop.message)
-            value, rule = stop.score, stop.message
+            if stop.status == "scored":
+                return self._scored(work, stop.score, stop.rule)
+            return self._absent(work, stop.status, stop.cause, stop.message, stop.rule)
         except ExpressionError as error:
             return self._absent(work, "invalid", "undefined", str(error))
         except JudgeRefusal as error:
@@ -127,44 +156,63 @@ class MetricEvaluator(Doors):
         except JudgeError as error:
             # What earlier steps were answered is paid for, and kept.
             return self._absent(work, "error", error.cause, str(error))
-        return self._scored(work, value, rule)
+
+    def _bind(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The row's values in their types. Blank text is empty; blank elements are none."""
+        relaxed = {
+            name: replace(item, required=item.required and name not in self.may_be_empty)
+            for name, item in self.inputs.items()
+        }
+        # Missing is missing, also where empty is allowed.
+        present = {n: i for n, i in self.inputs.items() if is_absent(values.get(n, MISSING))}
+        bound = bind(relaxed | present, values)
+        for name, value in bound.items():
+            if isinstance(value, str) and not value.strip():
+                bound[name] = ""
+            elif isinstance(value, list):
+                bound[name] = [element for element in value if not is_empty(element)]
+        return bound
 
     def _scored(self, work: Work, value: Any, rule: str | None) -> Score:
         output = next(iter(self.outputs.values()))
         problem = check_scale(output, value)
+        if isinstance(value, float) and not math.isfinite(value):
+            return self._absent(work, "invalid", "undefined", f"the score is {value}", rule)
         if problem is not None:
-            return self._absent(work, "invalid", "out_of_scale", problem)
-        evidence = self._evidence(work) | ({"rule": rule} if rule else {})
-        reason = rule
-        if reason is None and self.reason is not None:
-            try:
-                reason = str(self.reason(work.scope))
-            except ExpressionError:
-                reason = None
+            return self._absent(work, "invalid", "out_of_scale", problem, rule)
         return Score(
             self.name,
             "scored",
             outputs={output.name: value},
-            reason=reason,
+            reason=rule or self._reason(work),
             calls=tuple(work.calls),
-            evidence=evidence,
+            evidence=self._evidence(work, rule),
         )
 
-    def _absent(self, work: Work, status: Any, cause: str, message: str) -> Score:
+    def _reason(self, work: Work) -> str | None:
+        if self.reason is None:
+            return None
+        try:
+            return str(self.reason(work.scope)) or None
+        except ExpressionError:
+            return None
+
+    def _absent(
+        self, work: Work, status: Status, cause: str, message: str, rule: str | None = None
+    ) -> Score:
         return Score(
             self.name,
             status,
             cause=cause,
             message=message,
             calls=tuple(work.calls),
-            evidence=self._evidence(work),
+            evidence=self._evidence(work, rule),
         )
 
-    def _evidence(self, work: Work) -> dict[str, Any]:
-        """The parts of the number. Vectors are left out: they say nothing to people."""
-        parts = {
-            step.name: work.scope[step.name]
-            for step in self.steps
-            if step.name in work.scope and not isinstance(step, EmbedStep)
-        }
-        return {"parts": {name: part for name, part in parts.items() if part is not None}}
+    def _evidence(self, work: Work, rule: str | None) -> dict[str, Any]:
+        """The parts of the number, and the policy that made it, where one did. Vectors are left
+        out: they say nothing to people."""
+        silent = (EmbedStep, StopStep)
+        steps = [step for step in self.steps if not isinstance(step, silent)]
+        parts = {s.name: work.scope[s.name] for s in steps if work.scope.get(s.name) is not None}
+        return {"parts": parts} | ({"rule": rule} if rule else {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +12,11 @@ from typing import Any
 
 from assay.prompty.fences import closed_fences
 from assay.prompty.fields import REASONS, Output
+from assay.prompty.values import AROUND, LONGEST_NUMBER, NUMBER, Unreadable, value_of
 
-_AROUND = " \t\r\n\f\v\u00a0\u200b\u200c\u200d\u2060\ufeff"
 _ATTEMPTS = 256
 _OBJECT = re.compile(r'\{\s*["}]')
 _MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}]', re.DOTALL)
-_LONGEST_NUMBER = 300
-_INTEGER = re.compile(r"[-+]?\d+(\.0+)?")
-_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 _SKIPPED = {"skipped", "not_applicable", "not applicable", "n/a"}
 
 
@@ -39,15 +35,6 @@ class Reading:
     message: str | None = None
 
 
-class _Unreadable(Exception):
-    """Carries a cause and a message up to `read`."""
-
-    def __init__(self, cause: str, message: str) -> None:
-        self.cause = cause
-        self.message = message
-        super().__init__(message)
-
-
 def read(text: str, outputs: Mapping[str, Output]) -> Reading:
     """Read `text` as the declared `outputs`.
 
@@ -56,7 +43,7 @@ def read(text: str, outputs: Mapping[str, Output]) -> Reading:
     value that is the whole answer. Values are converted only where nothing is lost, then
     checked against their scale.
     """
-    cleaned = text.strip(_AROUND)
+    cleaned = text.strip(AROUND)
     if not cleaned:
         return Reading("invalid", {}, "empty", "the reply is empty")
     try:
@@ -68,11 +55,11 @@ def read(text: str, outputs: Mapping[str, Output]) -> Reading:
         if not outputs:
             return Reading("scored", found)
         values = {
-            name: _value(output, found)
+            name: value_of(output, found)
             for name, output in outputs.items()
             if output.required or found.get(name) is not None
         }
-    except _Unreadable as error:
+    except Unreadable as error:
         return Reading("invalid", {}, error.cause, error.message)
     return Reading("scored", values)
 
@@ -93,7 +80,7 @@ def _find(text: str, outputs: Mapping[str, Output]) -> Mapping[str, Any]:
     if len(fenced) == 1:
         first, last = fenced[0]
         try:
-            inside = _loads("\n".join(lines[first + 1 : last]).strip(_AROUND))
+            inside = _loads("\n".join(lines[first + 1 : last]).strip(AROUND))
         except ValueError as error:
             problem = str(error)
         else:
@@ -104,7 +91,7 @@ def _find(text: str, outputs: Mapping[str, Output]) -> Mapping[str, Any]:
     objects = [item for item in found if any(name in item for name in outputs)] or found
     if objects:
         if len({json.dumps(item, sort_keys=True) for item in objects}) > 1:
-            raise _Unreadable(
+            raise Unreadable(
                 "ambiguous", f"the reply holds {len(objects)} JSON objects that disagree"
             )
         return _known(objects[0], text, outputs)
@@ -135,17 +122,17 @@ def _bare(
         names = ", ".join(outputs)
         kind = "no JSON object was found" if isinstance(value, str) else f"it is {_kind(value)}"
         note = f" ({problem})" if problem else ""
-        raise _Unreadable("unparseable", f"a JSON object with {names} was expected; {kind}{note}")
+        raise Unreadable("unparseable", f"a JSON object with {names} was expected; {kind}{note}")
     if not only.scored and only.type in ("string", "any"):
         return {only.name: text}
     if isinstance(value, list | dict) and only.type not in ("array", "object", "any"):
-        raise _Unreadable("unparseable", f"{only.name}: {_kind(value)}, not one value")
+        raise Unreadable("unparseable", f"{only.name}: {_kind(value)}, not one value")
     return {only.name: value}
 
 
 def _plain(value: Any) -> Any:
     """Text that is a number, as that number; where nothing is declared there is no type."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value) and len(value) < 100:
+    if isinstance(value, str) and NUMBER.fullmatch(value) and len(value) < 100:
         return float(value) if "." in value else int(value)
     return value
 
@@ -162,9 +149,9 @@ def _tags(text: str, outputs: Mapping[str, Output]) -> dict[str, str]:
     names = {name: name for name in outputs} | {"S2": scored[0], "S1": reasons[0]}
     found: dict[str, str] = {}
     for tag, name in names.items():
-        values = {v.strip(_AROUND) for v in _between(text, f"<{tag}>", f"</{tag}>")}
+        values = {v.strip(AROUND) for v in _between(text, f"<{tag}>", f"</{tag}>")}
         if len(values) > 1:
-            raise _Unreadable("ambiguous", f"the reply gives <{tag}> more than one value")
+            raise Unreadable("ambiguous", f"the reply gives <{tag}> more than one value")
         if values:
             found.setdefault(name, values.pop())
     return found if scored[0] in found else {}
@@ -222,7 +209,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) != len(pairs):
         counts = Counter(name for name, _ in pairs)
         twice = next(name for name, count in counts.items() if count > 1)
-        raise _Unreadable("ambiguous", f"the reply gives `{_cut(twice)}` twice")
+        raise Unreadable("ambiguous", f"the reply gives `{cut(twice)}` twice")
     return result
 
 
@@ -231,7 +218,7 @@ def _constant(name: str) -> Any:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _LONGEST_NUMBER:
+    if len(digits) > LONGEST_NUMBER:
         raise ValueError("a number is too large")
     return int(digits)
 
@@ -254,104 +241,6 @@ def _declared_skipped(found: Mapping[str, Any], outputs: Mapping[str, Output]) -
         return False
     scored = [name for name, output in outputs.items() if output.scored] or ["score"]
     return status.strip().lower() in _SKIPPED and all(found.get(name) is None for name in scored)
-
-
-def _value(output: Output, found: Mapping[str, Any]) -> Any:
-    if output.name not in found:
-        near = next((key for key in found if key.casefold() == output.name.casefold()), None)
-        hint = f"; it has `{near}`" if near else f"; it has {_cut(', '.join(map(str, found)))}"
-        raise _Unreadable(
-            "missing_output", f"`{output.name}` is not in the reply{hint if found else ''}"
-        )
-    value = found[output.name]
-    if value is None and (output.nullable or not output.required):
-        return None
-    converted = convert(output, value)
-    if output.levels and converted not in output.levels:
-        shown = _cut(str(converted))
-        raise _Unreadable("out_of_scale", f"`{output.name}` is {shown}, not {output.scale}")
-    low, high = output.minimum, output.maximum
-    if (low is not None and converted < low) or (high is not None and converted > high):
-        shown = _cut(str(converted))
-        raise _Unreadable("out_of_scale", f"`{output.name}` is {shown}, outside {output.scale}")
-    return converted
-
-
-def check_scale(output: Output, value: Any) -> str | None:
-    """Why `value` is no value of `output`, in words; None where it is one."""
-    try:
-        _value(output, {output.name: value})
-    except _Unreadable as error:
-        return error.message
-    return None
-
-
-def convert(output: Output, value: Any) -> Any:
-    """`value` in the declared type where nothing is lost; "2" is 2, 4.5 is no integer.
-
-    Raises the reason why not, which `read` turns into an invalid reading.
-    """
-    result = _CONVERTERS.get(output.type, lambda value, _: value)(value, output)
-    if result is None:
-        shown = _cut(json.dumps(value, ensure_ascii=False, default=str))
-        wanted = output.scale if output.type == "string" and output.levels else output.type
-        raise _Unreadable("wrong_type", f"`{output.name}` is {shown}, not {wanted}")
-    return result
-
-
-def _to_integer(value: Any, _: Output) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    if isinstance(value, str):
-        text = value.strip(_AROUND)
-        return int(text.split(".")[0]) if _INTEGER.fullmatch(text) and len(text) < 100 else None
-    return value if isinstance(value, int) else None
-
-
-def _to_number(value: Any, _: Output) -> float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        text = value.strip(_AROUND)
-        return float(text) if _NUMBER.fullmatch(text) and len(text) < 100 else None
-    return value if isinstance(value, int | float) else None
-
-
-def _to_boolean(value: Any, _: Output) -> bool | None:
-    if isinstance(value, str):
-        return {"true": True, "false": False}.get(value.strip(_AROUND).lower())
-    return value if isinstance(value, bool) else None
-
-
-def _to_string(value: Any, output: Output) -> str | None:
-    if isinstance(value, bool | int | float):
-        value = json.dumps(value)
-    if not isinstance(value, str):
-        return None
-    if not output.levels:
-        return value
-    wanted = _fold(value)
-    return next((level for level in output.levels if _fold(str(level)) == wanted), None)
-
-
-def _fold(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).strip(_AROUND).casefold()
-
-
-_CONVERTERS: dict[str, Any] = {
-    "integer": _to_integer,
-    "number": _to_number,
-    "boolean": _to_boolean,
-    "string": _to_string,
-    "array": lambda value, _: value if isinstance(value, list) else None,
-    "object": lambda value, _: value if isinstance(value, dict) else None,
-}
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _kind(value: Any) -> str:

@@ -41,10 +41,21 @@ function field(name, value) {
   for (const [place, item] of (texts ? value : [value]).entries()) {
     const plain = typeof item === "string" || typeof item === "number";
     if (texts) body.append(make("div", {class: "small"}, String(place + 1)));
-    body.append(make("div", {class: plain ? "text" : "value-text", dir: "auto"},
-      plain ? String(item) : asText(item)));
+    const text = plain ? String(item) : asText(item);
+    body.append(clamped(make("div", {class: plain ? "text" : "value-text", dir: "auto"}, text), text));
   }
   return body;
+}
+
+/** A long text shows its start until it is asked for. */
+function clamped(element, text) {
+  if (text.length < 900 && text.split("\n").length < 14) return element;
+  element.classList.add("long");
+  const more = make("button", {type: "button", class: "more", onclick: () => {
+    element.classList.remove("long");
+    more.remove();
+  }}, "Show all");
+  return make("div", {}, element, more);
 }
 
 function theme() {
