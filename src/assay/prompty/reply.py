@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.prompty.fences import closed_fences
 from assay.prompty.fields import REASONS, Output
-from assay.prompty.values import AROUND, LONGEST_NUMBER, NUMBER, Unreadable, value_of
+from assay.prompty.values import AROUND, LONGEST_NUMBER, NUMBER, Unreadable, cut, value_of
 
 _ATTEMPTS = 256
 _OBJECT = re.compile(r'\{\s*["}]')
