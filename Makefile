@@ -25,6 +25,7 @@ setup: $(VENV)/.dev
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/assay check evaluators flows
 
 type: setup
 	$(BIN)/mypy
