@@ -13,11 +13,15 @@ import typer
 
 from assay.cli.cache import cache
 from assay.cli.check import check
+from assay.cli.compare import compare
 from assay.cli.convert import convert
+from assay.cli.export import export
 from assay.cli.list import list_
+from assay.cli.report import report
 from assay.cli.rescore import rescore
 from assay.cli.run import run
 from assay.cli.try_ import try_
+from assay.cli.view import view
 from assay.errors import AssayError
 
 app = typer.Typer(
@@ -31,6 +35,10 @@ app = typer.Typer(
 app.command("run")(run)
 app.command("try")(try_)
 app.command("rescore")(rescore)
+app.command("report")(report)
+app.command("compare")(compare)
+app.command("view")(view)
+app.command("export")(export)
 app.command("check")(check)
 app.command("convert")(convert)
 app.command("list")(list_)

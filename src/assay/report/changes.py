@@ -72,11 +72,15 @@ def warnings(runs: Sequence[Run], shared: Sequence[str]) -> list[str]:
             one, other = base.evaluators[name], run.evaluators[name]
             judge, other_judge = one.get("judge"), other.get("judge")
             if judge != other_judge:
-                found.append(f"{name} was judged by {judge} in {base.name}, by {other_judge} in "
-                             f"{run.name}: a difference may come from the judge.")
+                found.append(
+                    f"{name} was judged by {judge} in {base.name}, by {other_judge} in "
+                    f"{run.name}: a difference may come from the judge."
+                )
             if one.get("fingerprint") != other.get("fingerprint"):
-                found.append(f"{name} is another metric in {run.name}: what the judge sees, or "
-                             "how its reply is read, was changed.")
+                found.append(
+                    f"{name} is another metric in {run.name}: what the judge sees, or "
+                    "how its reply is read, was changed."
+                )
             found += _thresholds(base, run, name)
         state = about.state_of(run)
         if state != "finished":

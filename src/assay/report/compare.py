@@ -128,8 +128,10 @@ def compare(runs: Sequence[Run | str | Path]) -> Comparison:
     shared = list(dict.fromkeys(m.metric.evaluator for m in metrics))
     loud = [f"{m.metric.label} is not compared: {m.problem}." for m in metrics if m.problem]
     if matching.repeated_ids:
-        loud.append(f"{matching.repeated_ids} ids stand for several rows; those rows are matched "
-                    "by their content.")
+        loud.append(
+            f"{matching.repeated_ids} ids stand for several rows; those rows are matched "
+            "by their content."
+        )
     return Comparison(
         opened,
         matching,
@@ -201,8 +203,11 @@ def _pair(pairs: Pairs, before: Entry, after: Entry) -> float:
 def _entries(run: Run, metrics: Sequence[MetricComparison]) -> list[list[Entry]]:
     """Every row's entries, by the run's own thresholds. Equal entries are one object."""
     own = [
-        Metric(m.metric.key, m.metric.evaluator, run.outputs[m.metric.evaluator].get(
-            m.metric.output.name, m.metric.output))
+        Metric(
+            m.metric.key,
+            m.metric.evaluator,
+            run.outputs[m.metric.evaluator].get(m.metric.output.name, m.metric.output),
+        )
         for m in metrics
     ]
     known: dict[Entry, Entry] = {}

@@ -36,17 +36,13 @@ def write_comparison(
         "rows": [_summary_row(metric) for metric in found.metrics],
         "facts": [dict(about.facts(run)) for run in found.runs],
     }
-    return write_page(
-        Path(path), "compare.html", context, _blocks(found, moves), scripts=_SCRIPTS
-    )
+    return write_page(Path(path), "compare.html", context, _blocks(found, moves), scripts=_SCRIPTS)
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
     """Names of runs; the directory's where two are called the same."""
     names = [run.name for run in runs]
-    return [
-        run.directory.name if names.count(run.name) > 1 else run.name for run in runs
-    ]
+    return [run.directory.name if names.count(run.name) > 1 else run.name for run in runs]
 
 
 def _summary_row(metric: MetricComparison) -> dict[str, Any]:

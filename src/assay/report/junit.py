@@ -19,7 +19,9 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def parts(run: Run) -> Iterator[str]:
     """The file, part by part; the rows are read once for each metric, and none is held."""
     metrics = Survey(run).metrics
-    counts = {metric.key: Counter(_verdict(e) for e, *_ in _cases(run, metric)) for metric in metrics}
+    counts = {
+        metric.key: Counter(_verdict(e) for e, *_ in _cases(run, metric)) for metric in metrics
+    }
     whole = sum(counts.values(), Counter[str]())
     yield '<?xml version="1.0" encoding="utf-8"?>\n'
     yield f"<testsuites name={_quoted(run.name)}{_totals(whole)}>\n"

@@ -62,8 +62,12 @@ def render(
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         f"connect-src {connect}; img-src 'none'; base-uri 'none'; form-action 'none'"
     )
-    return _environment().get_template(template).render(
-        **context, policy=policy, style=Markup(style), script=Markup(script), mark=Markup(_MARK)
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **context, policy=policy, style=Markup(style), script=Markup(script), mark=Markup(_MARK)
+        )
     )
 
 

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from assay.errors import SetupError
 from assay.jsontext import dumps
+from assay.report.survey import Survey
 from assay.run.record import Run
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -43,7 +44,7 @@ def write_xlsx(run: Run, columns: Sequence[str], out: IO[bytes]) -> None:
     heads = ("mean", "sd", "ci95", "pass_rate", "n", "scored", "not_applicable", "invalid",
              "refused", "error")  # fmt: skip
     summary.append(["metric", *heads])
-    for key, found in run.metrics.items():
+    for key, found in Survey(run).summary["metrics"].items():
         summary.append([_excel(key), *(_excel(found[head]) for head in heads)])
     rows = book.create_sheet("rows")
     rows.append([_excel(column) for column in columns])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from importlib import import_module
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,12 @@ class Run:
         except ImportError:
             raise SetupError('a frame needs pandas: pip install "assay[frames]"') from None
         return pandas.DataFrame(list(self.rows()))
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the run as one HTML file: `report.html` in its directory, or `path`."""
+        # By name, since imports go down only: `report` stands above `run` and reads it.
+        written: Path = import_module("assay.report").write_report(self, path)
+        return written
 
 
 def score_of(record: Mapping[str, Any]) -> Score:

@@ -1,0 +1,26 @@
+"""`assay report`: a run as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file; default RUN/report.html.")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Write a run, finished or not, as one HTML file that needs nothing beside it."""
+    from assay.run.record import Run
+
+    path = Run(run).report(out)
+    if open_:
+        import webbrowser
+
+        webbrowser.open(path.resolve().as_uri())
+    typer.echo(path)

@@ -1,0 +1,35 @@
+"""`assay view`: all runs of a folder in the browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def view(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder of runs.")] = Path(
+        "runs"
+    ),
+    port: Annotated[int, typer.Option(help="Default: a free one.")] = 0,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Serve the runs in DIR on 127.0.0.1, read-only, until Ctrl-C."""
+    from assay.cli.edge import edge
+
+    viewer = edge("report").Viewer(folder, port=port)
+    typer.echo(viewer.url)
+    sys.stdout.flush()
+    print("only this address answers; Ctrl-C ends it", file=sys.stderr)
+    if open_:
+        import webbrowser
+
+        webbrowser.open(viewer.url)
+    try:
+        viewer.serve()
+    except KeyboardInterrupt:
+        print("ended", file=sys.stderr)
+    finally:
+        viewer.close()
