@@ -106,6 +106,7 @@ def test_the_public_names() -> None:
         "__version__",
         "evaluate",
         "load",
+        "metric",
         "prompty",
     ]
     assert dir(assay) == sorted(assay.__all__)

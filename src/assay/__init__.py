@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from assay.errors import AssayError
     from assay.judge.base import Judge, Reply
     from assay.judge.scripted import ScriptedJudge
+    from assay.metric.custom import metric
     from assay.metric.evaluator import Evaluator
     from assay.metric.registry import load
     from assay.metric.score import Score
@@ -28,6 +29,7 @@ _HOMES = {
     "ScriptedJudge": "assay.judge.scripted",
     "evaluate": "assay.run.evaluate",
     "load": "assay.metric.registry",
+    "metric": "assay",
     "prompty": "assay",
 }
 
@@ -42,6 +44,7 @@ __all__ = [
     "__version__",
     "evaluate",
     "load",
+    "metric",
     "prompty",
 ]
 
@@ -51,9 +54,10 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'assay' has no attribute {name!r}")
-    value = (
-        import_module("assay.prompty") if name == "prompty" else getattr(import_module(home), name)
-    )
+    if home == "assay":
+        value: Any = import_module(f"assay.{name}")
+    else:
+        value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

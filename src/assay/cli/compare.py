@@ -41,21 +41,22 @@ def _print(found: dict[str, Any], out: TextIO) -> None:
 
     console = Console(file=out, highlight=False, markup=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("metric", overflow="fold")
-    table.add_column("run", overflow="fold")
-    heads = ("mean", "difference", "95% interval", "n", "up", "down", "flips", "p")
-    for head in heads:
-        table.add_column(head, justify="right")
+    table.add_column("metric and run", overflow="fold")
+    for head in ("mean", "difference", "95% interval", "n", "up/down", "flips", "p"):
+        table.add_column(head, justify="right", no_wrap=True)
     names = [run["name"] for run in found["runs"]]
     for metric, entry in found["metrics"].items():
-        table.add_row(metric, f"{names[0]} (baseline)", _number(entry["runs"][0]["mean"]))
+        evaluator, _, output = metric.partition(".")
+        label = evaluator if evaluator == output else metric
+        table.add_row(label)
+        table.add_row(f"  {names[0]}", _number(entry["runs"][0]["mean"]))
         for place, name in enumerate(names[1:]):
             mean = _number(entry["runs"][place + 1]["mean"])
             if entry["problem"]:
-                table.add_row("", name, mean, "not compared")
+                table.add_row(f"  {name}", mean, "not compared")
                 continue
             pair = entry["against_first"][place]
-            table.add_row("", name, mean, *_figures(pair))
+            table.add_row(f"  {name}", mean, *_figures(pair))
     console.print(table)
     matched = [f"{found['matched']} rows matched"]
     matched += [f"{n} of {name} not" for name, n in zip(names, found["only_in"], strict=True) if n]
@@ -66,12 +67,11 @@ def _print(found: dict[str, Any], out: TextIO) -> None:
 def _figures(pair: dict[str, Any]) -> list[str]:
     interval = pair["ci95"]
     return [
-        "-" if pair["difference"] is None else f"{pair['difference']:+.3f}",
-        "-" if interval is None else f"{interval[0]:+.3f} .. {interval[1]:+.3f}",
+        "-" if pair["difference"] is None else f"{pair['difference']:+.2f}",
+        "-" if interval is None else f"{interval[0]:+.2f} .. {interval[1]:+.2f}",
         str(pair["n"]),
-        str(pair["up"]),
-        str(pair["down"]),
-        f"{pair['to_pass']} pass, {pair['to_fail']} fail",
+        f"{pair['up']}/{pair['down']}",
+        f"+{pair['to_pass']} -{pair['to_fail']}",
         "-" if pair["p_sign"] is None else f"{pair['p_sign']:.3f}",
     ]
 

@@ -48,14 +48,46 @@ def compile_expression(text: Any) -> Expression:
     env = _environment()
     try:
         run = env.compile_expression(source, undefined_to_none=False)
-        tree = Parser(env, source, state="variable").parse_expression()
-        output = nodes.Template([nodes.Output([tree])]).set_environment(env)
+        tree = _parse(source)
     except TemplateSyntaxError as error:
         raise PromptyError(
             f"not an expression: {source!r}: {error.message}", code="expression"
         ) from None
-    names = meta.find_undeclared_variables(output)  # type: ignore[arg-type]
-    return Expression(source, frozenset(names - env.globals.keys()), run)
+    return Expression(source, _names(tree), run)
+
+
+def divisors(expression: Expression) -> list[frozenset[str]]:
+    """For each share or mean in an expression, the names of the list whose length divides."""
+    found = []
+    for call in _parse(expression.text).find_all(nodes.Call):
+        name = _function(call)
+        if name not in _DIVIDES or _DIVIDES[name] >= len(call.args):
+            continue
+        argument = call.args[_DIVIDES[name]]
+        if name != "ratio" or _function(argument) == "len":
+            found.append(_names(argument))
+    return found
+
+
+def _function(node: nodes.Node) -> str:
+    """The name of the function that is called; "" where none is."""
+    called = node.node if isinstance(node, nodes.Call) else None
+    return called.name if isinstance(called, nodes.Name) else ""
+
+
+_DIVIDES = {"ratio": 1, "mean": 0, "median": 0, "majority": 0, "cosine_mean": 1, "recall_sets": 1}
+"""Functions that have no value for an empty list, and which argument that is."""
+
+
+def _parse(source: str) -> nodes.Expr:
+    return Parser(_environment(), source, state="variable").parse_expression()
+
+
+def _names(tree: nodes.Node) -> frozenset[str]:
+    env = _environment()
+    template = nodes.Template([nodes.Output([tree])])
+    names = meta.find_undeclared_variables(template.set_environment(env))  # type: ignore[arg-type]
+    return frozenset(names - env.globals.keys())
 
 
 @cache

@@ -14,10 +14,12 @@ from typing import Any
 
 from assay.errors import InputError
 from assay.judge.base import Judge
-from assay.metric.evaluator import Doors
-from assay.metric.inputs import bind
+from assay.metric.evaluator import Doors, describe_output
+from assay.metric.inputs import bind, is_absent
 from assay.metric.score import Score, reason_of
 from assay.prompty import Input, Output
+from assay.prompty.fields import MISSING
+from assay.prompty.values import Unreadable, value_of
 
 _SIDE_KEYS = (
     "reason",
@@ -31,15 +33,23 @@ _SIDE_KEYS = (
     "completion_tokens",
     "total_tokens",
 )
+_SKIPPED = ("not_applicable", "skipped")
 
 
 @dataclass(frozen=True)
 class FunctionEvaluator(Doors):
     """A callable that takes columns by name and returns a number, a boolean or a dict.
 
-    Inputs are its parameters; one with a default is optional. A dict's numeric values are the
-    outputs; `<m>_reason`, `<m>_result` and the like belong to `m`, as azure's evaluators
-    return them. None and NaN are no score.
+    Inputs are its parameters, unless `declared`; one with a default is optional. A dict's
+    numeric values are the outputs; `<m>_reason`, `<m>_result` and the like belong to `m`, as
+    azure's evaluators return them. None and NaN are no score. Where `outputs` are declared,
+    each of them must be there and within its scale, and what else the dict holds is evidence.
+    A callable that raises InputError says that the row is not applicable.
+
+    may_be_empty: inputs for which an empty list is a value. variant: whose number this
+    reproduces. source: what `assay.load` makes it of again, where there is something.
+    revision: changes with what the callable itself does not show. preflight: raises
+    SetupError for what would fail on every row.
     """
 
     function: Callable[..., Any]
@@ -47,9 +57,19 @@ class FunctionEvaluator(Doors):
     outputs: Mapping[str, Output] = field(default_factory=dict)
     judge: Judge | None = None
     needs_judge: bool = False
+    declared: Mapping[str, Input] | None = None
+    may_be_empty: frozenset[str] = frozenset()
+    description: str = ""
+    variant: str = "custom"
+    calls: str = "0"
+    source: str | None = None
+    revision: str = ""
+    preflight: Callable[[], Any] | None = None
 
     @cached_property
     def inputs(self) -> Mapping[str, Input]:  # type: ignore[override]
+        if self.declared is not None:
+            return self.declared
         found = {}
         for name, parameter in inspect.signature(self.function).parameters.items():
             if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
@@ -59,7 +79,7 @@ class FunctionEvaluator(Doors):
         return found
 
     def renamed(self, name: str) -> FunctionEvaluator:
-        """The same metric under another name."""
+        """The same metric under another name; declared outputs keep theirs."""
         return replace(self, name=name)
 
     @cached_property
@@ -68,31 +88,81 @@ class FunctionEvaluator(Doors):
             text = inspect.getsource(self.function)
         except (OSError, TypeError):
             text = repr(type(self.function))
-        return hashlib.sha256(f"{self.name}\n{text}".encode()).hexdigest()[:16]
+        scales = [(o.name, o.type, o.minimum, o.maximum) for o in self.outputs.values()]
+        parts = [self.name, text, *([self.revision, str(scales)] if scales else [])]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
         where = getattr(self.function, "__module__", None)
         what = getattr(self.function, "__qualname__", type(self.function).__qualname__)
-        return {"kind": "function", "function": f"{where}.{what}", "outputs": {}}
+        return {
+            "kind": "function",
+            "function": f"{where}.{what}",
+            **({"path": self.source} if self.source else {}),
+            "outputs": {name: describe_output(output) for name, output in self.outputs.items()},
+        }
 
     def check(self, judge: Judge | None) -> None:
         _ = self.inputs
+        if self.preflight is not None:
+            self.preflight()
 
     async def score(
         self, values: Mapping[str, Any], judge: Judge | None = None, *, reask: int = 1
     ) -> Score:
         try:
-            bound = bind(self.inputs, values)
+            result = await self._call(self._bound(values))
         except InputError as error:
+            if error.cause == "wrong_input_type":
+                raise
             return Score(self.name, "not_applicable", cause=error.cause, message=str(error))
-        result = await self._call(bound)
-        found = result if isinstance(result, Mapping) else {self.name: result}
-        outputs, reason = _split(found, self.name)
+        found = result if isinstance(result, Mapping) else {self._headline: result}
+        if _is_skipped(found):
+            why = _reason(found, found) or "the metric says that it does not apply to this row"
+            return Score(self.name, "not_applicable", cause="not_applicable", message=why)
+        return self._declared_score(found) if self.outputs else self._inferred_score(found)
+
+    @property
+    def _headline(self) -> str:
+        """The output that a result which is no dict belongs to."""
+        outputs = self.outputs.values()
+        return next((o.name for o in outputs if o.is_primary), next(iter(self.outputs), self.name))
+
+    def _bound(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        inputs = dict(self.inputs)
+        for name in self.may_be_empty:
+            if not is_absent(values.get(name, MISSING)):
+                inputs[name] = replace(inputs[name], required=False)
+        return bind(inputs, values)
+
+    def _inferred_score(self, found: Mapping[str, Any]) -> Score:
+        outputs = _measurements(found)
+        reason = _reason(found, outputs)
         wrong = [name for name, value in outputs.items() if _is_no_number(value)]
         if not outputs or wrong:
             message = f"{', '.join(wrong) or 'the result'} is not a number"
             return Score(self.name, "invalid", reason=reason, cause="not_a_number", message=message)
         return Score(self.name, "scored", outputs=outputs, reason=reason)
+
+    def _declared_score(self, found: Mapping[str, Any]) -> Score:
+        outputs: dict[str, Any] = {}
+        for name, output in self.outputs.items():
+            value = _plain(found.get(name))
+            is_number = output.type in ("number", "integer", "boolean")
+            if is_number and (isinstance(value, str) or _is_no_number(value)):
+                message = f"{name} is not a number"
+                return Score(self.name, "invalid", cause="not_a_number", message=message)
+            try:
+                outputs[name] = value_of(output, {name: _as_declared(output, value)})
+            except Unreadable as error:
+                return Score(self.name, "invalid", cause=error.cause, message=error.message)
+        evidence = {
+            key: plain
+            for key, value in found.items()
+            if key not in outputs and isinstance(plain := _plain(value), str | int | float)
+        }
+        reason = _reason(found, outputs)
+        return Score(self.name, "scored", outputs=outputs, reason=reason, evidence=evidence)
 
     async def _call(self, bound: Mapping[str, Any]) -> Any:
         if inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
@@ -103,20 +173,46 @@ class FunctionEvaluator(Doors):
         return await result if inspect.isawaitable(result) else result
 
 
-def _split(found: Mapping[str, Any], name: str) -> tuple[dict[str, Any], str | None]:
-    """A result's measurements, and its reason; keys that go with another key are left out."""
+def _measurements(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A result's numbers; keys that go with another key are left out."""
     outputs: dict[str, Any] = {}
     for key, value in found.items():
         if any(key.endswith(f"_{side}") and key[: -len(side) - 1] in found for side in _SIDE_KEYS):
             continue
-        if value is None or isinstance(value, bool | int | float):
-            outputs[key] = value
-        elif isinstance(value, numbers.Real):  # of numpy and the like
-            outputs[key] = int(value) if isinstance(value, numbers.Integral) else float(value)
-    reason = next(
-        (str(found[f"{key}_reason"]) for key in outputs if found.get(f"{key}_reason")), None
+        plain = _plain(value)
+        if plain is None or isinstance(plain, bool | int | float):
+            outputs[key] = plain
+    return outputs
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy and the like as Python's own; other values as they are."""
+    if isinstance(value, bool | int | float) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
+
+
+def _as_declared(output: Output, value: Any) -> Any:
+    """True and False as the numbers they are in Python, 1 and 0 as booleans."""
+    if isinstance(value, bool) and output.type in ("number", "integer"):
+        return int(value)
+    if output.type == "boolean" and not isinstance(value, bool) and value in (0, 1):
+        return bool(value)
+    return value
+
+
+def _reason(found: Mapping[str, Any], outputs: Mapping[str, Any]) -> str | None:
+    own = (str(found[f"{key}_reason"]) for key in outputs if found.get(f"{key}_reason"))
+    return next(own, None) or reason_of(found)
+
+
+def _is_skipped(found: Mapping[str, Any]) -> bool:
+    """Whether a result says that it is none: `status`, or azure's `<m>_result`."""
+    return found.get("status") in _SKIPPED or any(
+        found.get(f"{key}_result") == "not_applicable"
+        for key, value in found.items()
+        if value is None
     )
-    return outputs, reason or reason_of(found)
 
 
 def _is_no_number(value: Any) -> bool:

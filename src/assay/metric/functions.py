@@ -178,6 +178,11 @@ def texts(values: Iterable[Any]) -> list[str]:
     return [value.strip() for value in found if value.strip()]
 
 
+def numbered(values: Iterable[str]) -> list[dict[str, Any]]:
+    """Texts as a prompt shows them when the judge is to name some: [{index, text}, ...]."""
+    return [{"index": index, "text": text} for index, text in enumerate(values, 1)]
+
+
 def chosen(numbers: Iterable[Any], most: int) -> list[int]:
     """The different numbers 1..most that were named. Raises Undefined for any other."""
     found = set()
@@ -223,6 +228,7 @@ FUNCTIONS: Mapping[str, Any] = {
         gate,
         flatten,
         texts,
+        numbered,
         chosen,
         sentences,
         lines,

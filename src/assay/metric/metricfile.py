@@ -68,6 +68,17 @@ def load_metric(path: Path, judge: Judge | None = None) -> MetricEvaluator:
     return _Reader(path, text, data, positions).evaluator(judge)
 
 
+def places(text: str, *where: Any) -> tuple[int, int]:
+    """Line and column of a key, or of the nearest key above it, in the text of a metric.yaml."""
+    _, positions = parse(text, 1)
+    return _nearest(positions, where)
+
+
+def _nearest(positions: Positions, where: tuple[Any, ...]) -> tuple[int, int]:
+    found = (positions.get(where[:n]) for n in range(len(where), 0, -1))
+    return next((place for place in found if place), (1, 1))
+
+
 class _Reader:
     """One file being read. Errors carry the line of the nearest key."""
 
@@ -174,6 +185,5 @@ class _Reader:
 
     def error(self, message: str, *where: Any) -> PromptyError:
         """An error at the nearest key above that has a place in the file."""
-        places = (self.positions.get(tuple(where[:n])) for n in range(len(where), 0, -1))
-        line, column = next((place for place in places if place), (1, 1))
+        line, column = _nearest(self.positions, where)
         return PromptyError(message, path=self.path, line=line, column=column, code="metric")

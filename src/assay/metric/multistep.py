@@ -20,7 +20,7 @@ from assay.metric.promptstep import PromptStep
 from assay.metric.score import Score, Status
 from assay.metric.steps import EmbedStep, Step, StopStep
 from assay.metric.work import Stop, Work
-from assay.prompty import Input, Output
+from assay.prompty import Input, Output, Prompty
 from assay.prompty.fields import MISSING
 from assay.prompty.values import check_scale
 
@@ -83,7 +83,7 @@ class MetricEvaluator(Doors):
         return self if self.embedder else replace(self, embedder=embedder)
 
     def describe(self) -> dict[str, Any]:
-        prompts = {s.prompty.path: s.prompty for s in self.steps if isinstance(s, PromptStep)}
+        prompts = [step.prompty for step in self.steps if isinstance(step, PromptStep)]
         return {
             "kind": "metric",
             "path": str(self.path),
@@ -91,11 +91,8 @@ class MetricEvaluator(Doors):
             "variant": self.variant,
             "text": self.text,
             "prompts": {
-                path.name if path else prompty.name: {
-                    "sha256": prompty.sha256,
-                    "text": prompty.text,
-                }
-                for path, prompty in prompts.items()
+                _place(prompty): {"sha256": prompty.sha256, "text": prompty.text}
+                for prompty in prompts
             },
             "outputs": {name: describe_output(output) for name, output in self.outputs.items()},
             **({"embedder": self.embedder.describe()} if self.embedder else {}),
@@ -216,3 +213,9 @@ class MetricEvaluator(Doors):
         steps = [step for step in self.steps if not isinstance(step, silent)]
         parts = {s.name: work.scope[s.name] for s in steps if work.scope.get(s.name) is not None}
         return {"parts": parts} | ({"rule": rule} if rule else {})
+
+
+def _place(prompty: Prompty) -> str:
+    """Folder and file of a prompt: several folders may have a file of the same name."""
+    path = prompty.path
+    return f"{path.parent.name}/{path.name}" if path else prompty.name

@@ -53,11 +53,9 @@ class PromptStep:
 
     @property
     def calls(self) -> str:
-        """The calls it makes, in words."""
-        times = str(self.repeat)
-        if self.each is not None:
-            times = f"{times} per element of {self.each.text}"
-        return f"up to {times}" if self.when else times
+        """The calls it makes at most, in words."""
+        each = f" per element of {self.each.text}" if self.each is not None else ""
+        return f"{self.repeat}{each}"
 
     async def run(self, work: Work) -> Any:
         if self.when is not None and not self.when(work.scope):
@@ -79,7 +77,8 @@ class PromptStep:
         answer = await self._ask(work, {})
         if self.distribution is None:
             return dict(answer.outputs)
-        return distribution(answer, self.prompty.outputs[self.distribution])
+        levels = distribution(answer, self.prompty.outputs[self.distribution])
+        return {**answer.outputs, **levels}
 
     async def _aligned(self, work: Work) -> list[Any]:
         """One call for a whole list; entries are put in order by the index they carry.

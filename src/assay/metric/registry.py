@@ -10,8 +10,9 @@ from typing import Any
 
 from assay.errors import SetupError
 from assay.judge.base import Judge
+from assay.metric.builtin import builtin, names
+from assay.metric.custom import from_file, from_object, is_python
 from assay.metric.evaluator import Evaluator, PromptEvaluator
-from assay.metric.function import FunctionEvaluator
 from assay.metric.metricfile import METRIC_FILE, load_metric
 from assay.prompty import load as load_prompty
 
@@ -25,7 +26,8 @@ def load(
     name: str | None = None,
     **options: Any,
 ) -> Any:
-    """An evaluator from a .prompty file, the name of one that ships with assay, or a callable.
+    """An evaluator from a .prompty file, a name that ships with assay, a callable, an object
+    with `evaluate(dataset)`, or the metric of a Python file, `file.py:name`.
 
     A name is looked for in `./evaluators` first, so that an edited copy wins. judge: what
     answers, as in `assay.judge.resolve` with the same further options (`base_url`, ...); left
@@ -39,19 +41,26 @@ def load(
 
         chosen = Limited(resolve(judge, **options))
     if isinstance(source, str | Path):
-        path = find(source)
+        if is_python(str(source)):
+            return from_file(str(source))
+        path = _file(source)
+        if path is None:
+            return builtin(str(source)) or _unknown(source)
         if path.name == METRIC_FILE:
             return load_metric(path, chosen)
         return PromptEvaluator(load_prompty(path), chosen)
     if hasattr(source, "score") and hasattr(source, "inputs"):
         return replace(source, judge=chosen) if chosen and is_dataclass(source) else source  # type: ignore[type-var]
-    if callable(source):
-        return FunctionEvaluator(source, name or _name_of(source))
-    raise SetupError(f"{source!r} is no evaluator: give a name, a .prompty file or a callable")
+    return from_object(source, name)
 
 
 def find(source: str | Path) -> Path:
     """The file behind a name or a path. Raises SetupError with the nearest names."""
+    return _file(source) or _unknown(source)
+
+
+def _file(source: str | Path) -> Path | None:
+    """The file behind a name or a path; None where a name has none."""
     path = Path(source)
     if path.suffix == SUFFIX or path.name == METRIC_FILE or path.is_file():
         if path.is_file():
@@ -66,9 +75,13 @@ def find(source: str | Path) -> Path:
             for candidate in (folder / f"{source}{SUFFIX}", folder / str(source) / METRIC_FILE):
                 if candidate.is_file():
                     return candidate
-    names = shipped()
-    near = difflib.get_close_matches(str(source), names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    return None
+
+
+def _unknown(source: str | Path) -> Any:
+    known = shipped()
+    near = difflib.get_close_matches(str(source), known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
     raise SetupError(f"no evaluator {str(source)!r}: {hint}")
 
 
@@ -83,9 +96,4 @@ def shipped() -> list[str]:
     """The names that can be given instead of a path."""
     files = {path.stem for folder in folders() for path in folder.glob(f"*{SUFFIX}")}
     metrics = {path.parent.name for f in folders() for path in f.glob(f"*/{METRIC_FILE}")}
-    return sorted(files | metrics)
-
-
-def _name_of(source: Any) -> str:
-    name = getattr(source, "name", None) or getattr(source, "__name__", None)
-    return str(name or type(source).__name__)
+    return sorted(files | metrics | set(names()))

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from assay.errors import InputError
+from assay.errors import InputError, SetupError
 from assay.metric.inputs import is_absent
 
 Gain = Literal["exp", "linear"]
@@ -45,7 +45,7 @@ def ndcg(
     best = dcg(sorted(ideal, reverse=True), k, gain)
     if best <= 0:
         raise _nothing_to_find()
-    return dcg(labels, k, gain) / best
+    return min(1.0, dcg(labels, k, gain) / best)
 
 
 def xdcg(labels: Sequence[float], k: int = 3, unit: float = 25.0, discount: float = 0.6) -> float:
@@ -56,7 +56,7 @@ def xdcg(labels: Sequence[float], k: int = 3, unit: float = 25.0, discount: floa
     """
     weights = [discount ** (rank - 1) for rank in range(1, k + 1)]
     gained = math.fsum(unit * label * weights[rank - 1] for rank, label in _ranked(labels, k))
-    return gained / math.fsum(weights)
+    return min(gained / math.fsum(weights), unit * max(labels, default=0))
 
 
 def fidelity(labels: Sequence[float], ideal: Sequence[float], label_min: int = 0) -> float:
@@ -106,14 +106,9 @@ def document_retrieval(
     Raises InputError for entries without these keys, labels that are no whole number from
     label_min to label_max, scores that are no number, or where no known document is relevant.
     """
-    graded = _entries("retrieval_ground_truth", retrieval_ground_truth)
-    known = _labels(graded, label_min, label_max)
-    ranking = _ranking(_entries("retrieved_documents", retrieved_documents))
+    known, labels, ranking = _row(retrieval_ground_truth, retrieved_documents, label_min, label_max)
     ideal = list(known.values())
-    labels = [known.get(document, 0) for document in ranking]
     holes = sum(document not in known for document in ranking)
-    if max(ideal, default=0) <= label_min:
-        raise _nothing_to_find()
     return {
         f"ndcg@{k}": ndcg(labels, ideal, k, gain),
         f"xdcg@{k}": xdcg(labels, k, min(25.0, 100 / label_max)),  # azure's 25 suits 0..4
@@ -125,6 +120,30 @@ def document_retrieval(
         "total_retrieved_documents": len(ranking),
         "total_ground_truth_documents": len(known),
     }
+
+
+def ranked_labels(
+    retrieval_ground_truth: Any, retrieved_documents: Any
+) -> tuple[list[int], list[int]]:
+    """(all labels, the labels of the retrieved documents in order of rank), for labels from 0.
+
+    Raises InputError as `document_retrieval` does.
+    """
+    known, labels, _ = _row(retrieval_ground_truth, retrieved_documents, 0, 30)
+    return list(known.values()), labels
+
+
+def _row(
+    graded: Any, results: Any, low: int, high: int
+) -> tuple[dict[str, int], list[int], list[str]]:
+    """Label by document, the labels by rank, the documents by rank."""
+    if not 0 <= low < high:
+        raise SetupError(f"labels go from 0 or more up, not from {low} to {high}")
+    known = _labels(_entries("retrieval_ground_truth", graded), low, high)
+    ranking = _ranking(_entries("retrieved_documents", results))
+    if max(known.values(), default=0) <= low:
+        raise _nothing_to_find()
+    return known, [known.get(document, 0) for document in ranking], ranking
 
 
 def _entries(name: str, value: Any) -> list[Mapping[str, Any]]:
@@ -156,7 +175,11 @@ def _ranking(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     for entry in entries:
         document = _id(entry, "retrieved_documents")
         score = entry.get("relevance_score")
-        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        if (
+            isinstance(score, bool)
+            or not isinstance(score, int | float)
+            or not math.isfinite(score)
+        ):
             raise _wrong(f"the score of document {document} is {score!r}, no number")
         scored.append((document, score))
     scored.sort(key=lambda pair: -pair[1])

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from assay.errors import PromptyError
 from assay.prompty.frontmatter import parse, scalar
 from assay.prompty.source import split
 
@@ -22,8 +23,8 @@ def replace_blocks(
     """`text` with the top-level keys in `blocks` given new values, and notes for people.
 
     The body, the other keys, byte order mark and line endings stay byte for byte. Comments
-    inside a replaced block are put above it. Only where the front matter is one flow mapping
-    or uses anchors is it written anew as a whole.
+    inside a replaced block are put above it. Only where blocks cannot be told apart (anchors,
+    one flow mapping, `? key` entries) is the front matter written anew as a whole.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     lines = _ENDING.split(text[len(mark) :])
@@ -49,13 +50,23 @@ def _new_front(
     lines = front.split("\n")
     if not isinstance(root, yaml.MappingNode):
         return lines, []
+    values, _ = parse(front, first_line, path)
+    wanted = {**values, **blocks}
     anchors = any(getattr(event, "anchor", None) for event in yaml.parse(front, _LOADER))
-    if root.flow_style or anchors:
-        values, _ = parse(front, first_line, path)
-        why = "uses anchors" if anchors else "is one flow mapping"
-        note = f"the front matter {why}: it was written anew, its comments are not kept"
-        return _dump({**values, **blocks}, 0), [note]
-    return _block_by_block(root, lines, blocks), []
+    if not anchors and not root.flow_style:
+        result = _block_by_block(root, lines, blocks)
+        if _means(result, wanted):
+            return result, []
+    note = "the front matter was written anew as a whole: its comments are not kept"
+    return _dump(wanted, 0), [note]
+
+
+def _means(lines: list[str], wanted: Mapping[str, Any]) -> bool:
+    """Whether lines put together from old and new blocks say what they should."""
+    try:
+        return parse("\n".join(lines), 1)[0] == wanted
+    except PromptyError:
+        return False
 
 
 def _block_by_block(

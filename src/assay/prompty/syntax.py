@@ -10,7 +10,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from assay.prompty.model import Prompty
 
-_TAG = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
+_OPENING = re.compile(r"\{[{%#]")
+_CLOSING = {"{{": "}}", "{%": "%}", "{#": "#}"}
 _MUSTACHE_NAME = re.compile(r"\{\{\{?\s*[#^&]?\s*([\w.-]+)\s*\}?\}\}")
 
 
@@ -24,8 +25,25 @@ def parse_jinja(body: str) -> nodes.Template | None:
 
 
 def blank_tags(body: str) -> str:
-    """The body's own text: every template tag and comment becomes blanks of the same length."""
-    return _TAG.sub(lambda tag: re.sub(r"[^\n]", " ", tag[0]), body)
+    """The body's own text: every template tag and comment becomes blanks of the same length.
+
+    A tag that is never closed is text. Time grows with the length, whatever the text.
+    """
+    parts: list[str] = []
+    position = 0
+    unclosed: set[str] = set()
+    opening = _OPENING.search(body)
+    while opening and len(unclosed) < len(_CLOSING):
+        sign, start = opening[0], opening.start()
+        end = -1 if sign in unclosed else body.find(_CLOSING[sign], start + 2)
+        if end < 0:
+            unclosed.add(sign)
+            opening = _OPENING.search(body, start + 1)
+            continue
+        parts += [body[position:start], re.sub(r"[^\n]", " ", body[start : end + 2])]
+        position = end + 2
+        opening = _OPENING.search(body, position)
+    return "".join([*parts, body[position:]])
 
 
 def first_uses(prompty: Prompty) -> Mapping[str, tuple[int, int]]:

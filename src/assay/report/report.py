@@ -10,7 +10,7 @@ from assay.report.chart import chart_of
 from assay.report.entry import STATES, Metric
 from assay.report.messages import Messages
 from assay.report.page import data_block, write_page
-from assay.report.rows import Rows
+from assay.report.rows import BLOCK, Rows
 from assay.report.survey import Survey
 from assay.run.journal import ROWS, SCORES
 from assay.run.record import Run
@@ -34,7 +34,7 @@ def write_report(run: Run, path: str | Path | None = None, *, home: str | None =
     survey = Survey(run)
     chosen = survey.choose(room_for(run, survey.rows))
     rows = Rows(run, survey, chosen)
-    blocks = [data_block(_head(run, survey), name="head")]
+    blocks = [data_block(_head(run, survey), "head")]
     context = {
         "title": run.name,
         "home": home,
@@ -67,6 +67,7 @@ def _head(run: Run, survey: Survey) -> dict[str, Any]:
     """What the page's script must know beside the rows."""
     return {
         "metrics": [_metric_head(survey, metric) for metric in survey.metrics],
+        "block": BLOCK,
         "keys": run.keys,
         "states": [words.state(name) for name in STATES],
         "iterations": int(run.header.get("iterations", 1)),

@@ -11,13 +11,13 @@ from typing import Any
 
 from assay.metric.columns import FAMILIES
 from assay.metric.score import reason_of
-from assay.report.entry import STATES, Entry, Metric, by_evaluator, entry_of
+from assay.report.entry import STATES, Entry, by_evaluator, entry_of
 from assay.report.messages import Messages, RowTexts
-from assay.report.page import data_block
+from assay.report.page import data_block, rows_block
 from assay.report.survey import Survey, chosen_records
 from assay.run.record import Run
 
-BLOCK = 50
+BLOCK = 200
 """Rows in a block."""
 
 PREVIEW = 140
@@ -56,12 +56,12 @@ class Rows:
             self.lines.append([number, identity(line), texts, cells])
             block.append(self._whole(line, records, RowTexts(columns), messages))
             if len(block) == BLOCK:
-                yield data_block(block, kind="rows")
+                yield rows_block(block)
                 block = []
         if block:
-            yield data_block(block, kind="rows")
-        yield data_block(messages.texts, name="texts")
-        yield data_block({"previews": self.previews, "rows": self.lines}, name="lines")
+            yield rows_block(block)
+        yield data_block(messages.texts, "texts")
+        yield data_block({"previews": self.previews, "rows": self.lines}, "lines")
 
     def _whole(
         self,

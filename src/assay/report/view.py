@@ -92,7 +92,7 @@ class Viewer:
         text = render("view.html", context, ("common.js", "view.js"), connect="'self'")
         head, tail = text.split("<!--data-->")
         with self._lock:
-            block = data_block(self.listing.entries(), name="runs")
+            block = data_block(self.listing.entries(), "runs")
         return head.encode("utf-8", "replace") + block + tail.encode("utf-8", "replace")
 
     def runs_json(self) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jinja2 import meta, nodes
+from jinja2 import TemplateError, meta, nodes
 
 from assay.prompty import Prompty
 from assay.prompty.check.finding import Collector
@@ -177,7 +177,10 @@ def _prints_value(node: nodes.Node) -> bool:
 
 
 def _input_bounds(tree: nodes.Template) -> Iterator[tuple[nodes.Node, str]]:
-    outside = meta.find_undeclared_variables(tree)
+    try:
+        outside = meta.find_undeclared_variables(tree)
+    except TemplateError:
+        return  # an unknown filter, say: compiling tells
     for node in tree.find_all(nodes.Call):
         names: set[str] = set()
         for arg in node.args if _is_range(node) else ():

@@ -21,14 +21,14 @@ _REFERENCE = re.compile(r"\s*\$\{\s*\w+\s*:([^}:]*)(?::([^}]*))?\}\s*")
 _PATTERNS = (
     ("an OpenAI key", re.compile(r"\bsk-[A-Za-z0-9_-]{20,}")),
     ("a bearer token", re.compile(r"(?i)\bbearer\s+[A-Za-z0-9._~+/-]{20,}")),
-    ("a JSON web token", re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}")),
+    ("a JSON web token", re.compile(r"\beyJ[\w-]{8,400}\.[\w-]{8,4000}\.[\w-]{8,}")),
     ("a shared access signature", re.compile(r"[?&]sig=[A-Za-z0-9%+/=]{20,}")),
     ("an account key", re.compile(r"(?i)\b(?:Account|SharedAccess)Key=[A-Za-z0-9+/=]{20,}")),
     ("an access key", re.compile(r"\b(?:AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{30,})\b")),
     (
         "a key",
         re.compile(
-            r"(?i)(?:key|secret|token|password|credential)\w*[\"']?\s*[:=]\s*[\"']?"
+            r"(?i)(?:key|secret|token|password|credential)\w{0,20}[\"']?\s{0,9}[:=]\s{0,9}[\"']?"
             r"(?:[0-9a-f]{32,}|[A-Za-z0-9]{80,})\b"
         ),
     ),

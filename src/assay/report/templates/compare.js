@@ -1,8 +1,7 @@
 // Runs side by side: each against the first.
 
-const BLOCK = 50;
 const head = data("head"), lines = data("lines");
-const whole = blocks(BLOCK);
+const whole = blocks(head.block);
 const SCORED = 0;
 const [VALUE, STATE, RESULT] = [0, 1, 2];
 
@@ -100,8 +99,8 @@ if (head.metrics.length > 1)
 
 const strings = row => textsIn([row.columns, row.runs], []);
 
-function openRow(place) {
-  const row = whole.at(place), line = lines.rows[place];
+async function openRow(place) {
+  const row = await whole.at(place), line = lines.rows[place];
   const body = make("div", {});
   for (const [name, value] of Object.entries(row.columns)) {
     const others = row.runs.map(side => (side.columns || row.columns)[name]);
@@ -134,6 +133,6 @@ function sides(parts) {
 panel.root.classList.add("wide");
 const table = makeTable({
   rows: lines.rows, columns, filters, open: openRow,
-  texts: (row, place) => whole.text(place, strings),
+  texts: () => whole.texts(strings),
 });
-whole.prepare(lines.rows.length, strings);
+whole.prepare(strings);

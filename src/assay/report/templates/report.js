@@ -1,8 +1,7 @@
 // The report of one run.
 
-const BLOCK = 50;
 const head = data("head"), lines = data("lines");
-const whole = blocks(BLOCK);
+const whole = blocks(head.block);
 let shared = null; // texts that stand in many messages
 const SCORED = 0;
 
@@ -141,8 +140,8 @@ function verdict(score, key, row) {
   return body;
 }
 
-function openRow(place) {
-  const row = whole.at(place), line = lines.rows[place];
+async function openRow(place) {
+  const row = await whole.at(place), line = lines.rows[place];
   const body = make("div", {});
   for (const [name, value] of Object.entries(row.columns)) body.append(field(name, value));
   if (row.target) body.append(make("h3", {}, "From the target"),
@@ -157,7 +156,7 @@ function openRow(place) {
 
 const table = makeTable({
   rows: lines.rows, columns, filters, open: openRow,
-  texts: (row, place) => whole.text(place, strings),
+  texts: () => whole.texts(strings),
 });
 table.onclose = () => history.replaceState(null, "", location.pathname + location.search);
 
@@ -176,7 +175,7 @@ for (const bar of bars) {
 }
 table.onupdate = () => { for (const bar of bars) bar.classList.toggle("on", isOn(bar)); };
 
-whole.prepare(lines.rows.length, strings);
+whole.prepare(strings);
 const named = /^#row-(\d+)$/.exec(location.hash);
 if (named) {
   const place = lines.rows.findIndex(row => row[0] + 1 === Number(named[1]));

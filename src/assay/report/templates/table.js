@@ -5,11 +5,11 @@ const SIZES = [50, 200, 1000];
 /**
  * rows: what the table shows, in its own order. columns: {name, label, sort(row), cell(row)}.
  * filters: {label, options: [[name, test(row)]...]}; the first option is "all".
- * texts(row, place): everything of a row that can be searched, in lower case. open(place).
+ * texts(): a promise of every row's text in lower case, to be searched. open(place).
  */
 function makeTable({rows, columns, filters, texts, open, first}) {
   const root = pick("#table"), tools = pick("#tools"), pager = pick("#pager");
-  const state = {page: 0, size: SIZES[0], sort: first || null, found: [], current: null};
+  const state = {page: 0, size: SIZES[0], sort: first || null, found: [], current: null, update: 0};
   const search = make("input", {type: "search", placeholder: "Search all text   /", "aria-label": "Search all text"});
   const said = make("span", {class: "said", role: "status"});
   const selects = filters.map(({label, options}) => {
@@ -32,15 +32,18 @@ function makeTable({rows, columns, filters, texts, open, first}) {
   const body = make("tbody", {});
   root.append(make("thead", {}, head), body);
 
-  function update(fromStart) {
-    const words = search.value.trim().toLowerCase();
+  async function update(fromStart) {
+    const words = search.value.trim().toLowerCase(), mine = ++state.update;
+    if (words) said.textContent = "Searching";
+    const lower = words ? await texts() : null;
+    if (mine !== state.update) return; // something newer was asked for meanwhile
     const tests = selects.map((select, place) => filters[place].options[select.value][1]).filter(Boolean);
     for (const select of selects) select.classList.toggle("on", select.value !== "0");
     clear.disabled = !words && !tests.length;
     state.found = [];
     for (let place = 0; place < rows.length; place++) {
       const row = rows[place];
-      if (tests.every(test => test(row)) && (!words || texts(row, place).includes(words))) state.found.push(place);
+      if (tests.every(test => test(row)) && (!words || lower[place].includes(words))) state.found.push(place);
     }
     if (state.sort) order();
     if (fromStart) state.page = 0;
@@ -109,7 +112,7 @@ function makeTable({rows, columns, filters, texts, open, first}) {
   function reset() {
     search.value = "";
     for (const select of selects) select.value = "0";
-    update(true);
+    void update(true);
     search.focus();
   }
 
@@ -177,32 +180,38 @@ function makeTable({rows, columns, filters, texts, open, first}) {
   return api;
 }
 
-/** Blocks of rows in the page, each parsed when one of its rows is first needed. */
+/** Blocks of rows in the page: packed, and unpacked when one of their rows is needed. */
 function blocks(size) {
-  const found = [...document.querySelectorAll("script.rows")], parsed = [];
-  const lower = [];
-  const at = place => {
-    const block = Math.floor(place / size);
-    parsed[block] = parsed[block] || JSON.parse(found[block].textContent);
-    return parsed[block][place % size];
-  };
+  const found = [...document.querySelectorAll("script.rows")], kept = new Map();
+  let reading = null;
+  function block(number) {
+    if (!kept.has(number)) {
+      if (kept.size >= 8) kept.delete(kept.keys().next().value);
+      kept.set(number, unpacked(found[number].textContent));
+    }
+    return kept.get(number);
+  }
+  async function read(strings) {
+    const lower = [];
+    for (const part of found) for (const row of await unpacked(part.textContent))
+      lower.push(strings(row).join("\n").toLowerCase());
+    return lower;
+  }
   return {
-    at,
-    /** All of a row's own text in lower case; keys and numbers of tokens are not searched. */
-    text(place, strings) {
-      if (lower[place] === undefined) lower[place] = strings(at(place)).join("\n").toLowerCase();
-      return lower[place];
-    },
-    /** Get the texts ready while nobody waits for them. */
-    prepare(count, strings) {
-      let place = 0;
-      const work = deadline => {
-        while (place < count && deadline.timeRemaining() > 2) this.text(place++, strings);
-        if (place < count) requestIdleCallback(work);
-      };
-      if (window.requestIdleCallback) requestIdleCallback(work);
+    at: async place => (await block(Math.floor(place / size)))[place % size],
+    /** Every row's own text in lower case. It is read once, at best before it is asked for. */
+    texts: strings => reading ??= read(strings),
+    prepare(strings) {
+      if (window.requestIdleCallback) requestIdleCallback(() => this.texts(strings));
     },
   };
+}
+
+async function unpacked(text) {
+  const signs = atob(text), bytes = new Uint8Array(signs.length);
+  for (let place = 0; place < signs.length; place++) bytes[place] = signs.charCodeAt(place);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
 }
 
 /** Every text in a value, however deep. */
