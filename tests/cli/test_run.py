@@ -423,6 +423,23 @@ def test_a_row_without_a_score_counts_against_the_gate(
     assert says in found.err
 
 
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("deepeval.faithfulness", 0),
+        ("deepeval.faithfulness.faithfulness", 0),
+        ("faithfulness", 2),
+        ("deepeval", 2),
+    ],
+)
+def test_a_gate_on_a_metric_with_a_dot_in_its_name(assay: Assay, name: str, code: int) -> None:
+    path = put("data.jsonl", '{"question": "q", "answer": "a", "contexts": ["c"]}\n')
+    judge = ["--judge", "openai:test", "--base-url", "http://127.0.0.1:9/v1", "--dry-run"]
+    found = assay("run", "deepeval.faithfulness", path, *judge, "--fail-under", f"{name}=0.5")
+    assert found.code == code, found.err
+    assert ("metrics are deepeval.faithfulness.faithfulness" in found.err) == (code == 2)
+
+
 def test_a_mean_that_is_absent_fails_the_gate(
     assay: Assay, metric: Path, data: Path, server: JudgeServer
 ) -> None:

@@ -74,8 +74,8 @@ def test_values_become_what_is_declared(declared: Any, result: Any, outputs: Any
 
 @pytest.mark.parametrize(
     ("result", "cause"),
-    [(1.5, "out_of_scale"), (-1, "out_of_scale"), (math.nan, "not_a_number"), (None, "not_a_number"),
-     ("0.5", "not_a_number"), ({"other": 1}, "not_a_number")],
+    [(1.5, "out_of_scale"), (-1, "out_of_scale"), (math.nan, "not_a_number"),
+     (None, "not_a_number"), ("0.5", "not_a_number"), ({"other": 1}, "not_a_number")],
 )  # fmt: skip
 def test_a_value_off_the_scale_is_no_score(result: Any, cause: str) -> None:
     declared = assay.metric(name="m", minimum=0, maximum=1)(lambda response: result)

@@ -199,6 +199,13 @@ def test_anchors_and_flow_mappings_are_written_anew_and_said_so() -> None:
     assert flow.text.endswith("---\nuser:\nx\n")
 
 
+def test_explicit_keys_are_not_cut_apart() -> None:
+    text = "---\n? model\n: api: chat\nname: x\n---\nuser:\nx\n"
+    converted = convert(text, "v2")
+    assert loads(converted.text).front == {"model": {"apiType": "chat"}, "name": "x"}
+    assert "comments are not kept" in converted.notes[0]
+
+
 @pytest.mark.parametrize(
     "value", ["yes", "on", "1e5", "0o17", "2024-01-01", "null", "~", "a: b", " x"]
 )

@@ -18,7 +18,8 @@ from assay.prompty.check.attack import attack
 from assay.prompty.check.finding import Collector
 from assay.prompty.convert import convert
 from assay.prompty.fabricate import fabricate
-from assay.prompty.source import decode_verbatim
+from assay.prompty.indent import lost_indentation
+from assay.prompty.source import decode_verbatim, normal
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 MALFORMED = {
@@ -120,6 +121,26 @@ def test_the_flattened_page_is_fully_restored() -> None:
     messages = prompty.render(values)
     assert [message["role"] for message in messages] == ["system", "user"]
     assert all(value in messages[1]["content"] for value in values.values())
+
+
+def test_lost_indentation_is_restored_exactly_or_not_at_all() -> None:
+    """Every classic file with its indentation taken away comes back as it was, or stays."""
+    restored = left = 0
+    for path in well_formed():
+        before = load(path)
+        lines = normal(text_of(path)).split("\n")
+        start = next((i for i, line in enumerate(lines) if line.startswith("---")), 0) + 1
+        flat = [line.lstrip() for line in lines[start : before.body_line - 2]]
+        if before.dialect not in "ABC" or not lost_indentation("\n".join(flat)):
+            continue
+        text = "\n".join([*lines[:start], *flat, *lines[before.body_line - 2 :]])
+        fixed = fix_text(text, path)
+        if fixed == text:
+            left += 1
+            continue
+        assert loads(fixed, path).front == before.front, path
+        restored += 1
+    assert restored > 4 * left > 0
 
 
 @pytest.mark.slow

@@ -200,3 +200,17 @@ def test_missing_lists_the_required_inputs_without_a_value() -> None:
     prompty = loads("---\ninputs:\n  a: string\n  b: {default: 1}\n---\n{{a}}{{b}}{{c}}")
     assert prompty.missing({}) == ["a", "c"]
     assert prompty.missing({"a": None, "c": ""}) == []
+
+
+@pytest.mark.parametrize(
+    "body", ["{{ 9**9**9 }}", "{{ 'a' * 999999999 }}", "{{ [1] * 999999999 }}"]
+)
+def test_a_sum_that_never_ends_is_refused(body: str) -> None:
+    prompty = loads(f"---\ninputs: {{x: {{type: string}}}}\n---\nuser:\n{{{{x}}}} {body}\n")
+    with pytest.raises(RenderError, match="not computed|not made"):
+        prompty.render({"x": "y"})
+
+
+def test_small_sums_are_computed() -> None:
+    prompty = loads("---\n---\nuser:\n{{ 2 * 3 }} {{ 2 ** 5 }} {{ '-' * 3 }}\n")
+    assert prompty.render({})[0]["content"] == "6 32 ---"

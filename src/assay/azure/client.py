@@ -143,7 +143,7 @@ class Client:
             pause = self.patience.pause * 2**attempt
             login = {} if isinstance(data, Path) else await self._bearer(step)
             try:
-                status, answered, body = await self._once(step, data, headers | login, params)
+                status, answered, body = await self._once(step, data, {**headers, **login}, params)
             except UploadError:
                 if last or not step.repeatable:
                     raise

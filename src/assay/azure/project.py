@@ -119,15 +119,20 @@ def _read(chosen: Any, credential: Any) -> Project:
         if len(parts) == 4 and ";" in text:  # the hub's connection string leads with its host
             parts = parts[1:]
         if len(parts) == 3 and all(parts):
-            return Hub(*parts, credential=credential)
+            return _hub(dict(zip(_HUB, parts, strict=True)), credential)
     if isinstance(chosen, Mapping):
         missing = [name for name in _HUB if not chosen.get(name)]
         if missing:
             raise SetupError(f"azure_ai_project: a hub project also needs {', '.join(missing)}")
-        return Hub(*(str(chosen[name]) for name in _HUB), credential=credential)
+        return _hub(chosen, credential)
     raise SetupError(
         f"azure_ai_project {chosen!r} is neither {_FORM} nor SUBSCRIPTION/RESOURCE_GROUP/PROJECT"
     )
+
+
+def _hub(named: Mapping[str, Any], credential: Any) -> Hub:
+    subscription, group, project = (str(named[name]) for name in _HUB)
+    return Hub(subscription, group, project, credential)
 
 
 def _endpoint(text: str) -> str:

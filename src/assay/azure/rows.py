@@ -10,6 +10,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -64,14 +65,12 @@ def write_rows(run: Run, metrics: list[Metric]) -> Rows:
     found.columns = _renamed(run, metrics)
     hashed = hashlib.sha256()
     with found.file.open("wb") as file:
-        for number, line in _lines(run, metrics, found):
+        for line in _lines(run, metrics, found):
             data = dumps(line) + b"\n"
             file.write(data)
             hashed.update(data)
             found.count += 1
             found.size += len(data)
-            if number in found.expected and len(found.expected) != found.count:
-                raise RunError(f"{run.directory} holds row {number} twice")
     found.version = f"sha256-{hashed.hexdigest()[:43]}"
     if not found.count:
         folder.cleanup()
@@ -82,14 +81,10 @@ def write_rows(run: Run, metrics: list[Metric]) -> Rows:
 def sample_of(run: Run, metrics: list[Metric], most: int) -> list[dict[str, Any]]:
     """The first lines, to be shown."""
     rows = Rows(Path(), columns=_renamed(run, metrics))
-    return [line for _, line in zip(range(most), _only(_lines(run, metrics, rows)), strict=False)]
+    return list(islice(_lines(run, metrics, rows), most))
 
 
-def _only(pairs: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    return (line for _, line in pairs)
-
-
-def _lines(run: Run, metrics: list[Metric], rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
+def _lines(run: Run, metrics: list[Metric], rows: Rows) -> Iterator[dict[str, Any]]:
     for line, records in run.records():
         number = int(line["row"])
         by_evaluator = dict(iterations_of(run, records))
@@ -105,7 +100,7 @@ def _lines(run: Run, metrics: list[Metric], rows: Rows) -> Iterator[tuple[int, d
             c.norm is None and m.kind != "column" for m, c in zip(metrics, cells, strict=True)
         )
         rows.expected[number] = tuple((cell.norm, cell.verdict) for cell in cells)
-        yield number, {**flat, OWN: own}
+        yield {**flat, OWN: own}
 
 
 def _echoed(cell: Cell) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from assay.cli.report import report
 from assay.cli.rescore import rescore
 from assay.cli.run import run
 from assay.cli.try_ import try_
+from assay.cli.upload import upload
 from assay.cli.view import view
 from assay.errors import AssayError
 
@@ -43,6 +44,7 @@ app.command("check")(check)
 app.command("convert")(convert)
 app.command("list")(list_)
 app.command("cache")(cache)
+app.command("upload")(upload)
 
 
 @app.callback(invoke_without_command=True)

@@ -51,10 +51,10 @@ class Gate:
             found = load(source)
             scored = [output.name for output in found.outputs.values() if output.scored]
             known[found.name] = [f"{found.name}.{name}" for name in scored]
+        names = {name for key, found in known.items() for name in (key, *found)}
+        undeclared = tuple(f"{key}." for key, found in known.items() if not found)
         for name in self.lowest:
-            evaluator = name.split(".")[0]
-            outputs = known.get(evaluator)
-            if outputs is None or (outputs and name not in (evaluator, *outputs)):
+            if name not in names and not name.startswith(undeclared):
                 metrics = [entry for key, found in known.items() for entry in found or [key]]
                 raise SetupError(f"--fail-under names {name!r}; metrics are {', '.join(metrics)}")
 
@@ -86,7 +86,7 @@ class Gate:
 
 
 def _low(metrics: Mapping[str, Any], name: str, least: float) -> list[str]:
-    chosen = {key: found for key, found in metrics.items() if name in (key, key.split(".")[0])}
+    chosen = {key: found for key, found in metrics.items() if name in (key, key.rpartition(".")[0])}
     if not chosen:
         raise SetupError(f"--fail-under names {name!r}; metrics are {', '.join(metrics)}")
     lines = []

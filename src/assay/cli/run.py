@@ -68,10 +68,18 @@ def run(
     max_errors: Annotated[
         float, typer.Option(help="Share of scores that may be errors before exit 3.")
     ] = 0.0,
+    azure_ai_project: Annotated[
+        str | None, typer.Option(help="Show the finished run there, too; see assay upload.")
+    ] = None,
+    upload: Annotated[
+        bool,
+        typer.Option("--upload", help="The same, to the project of assay.toml or environment."),
+    ] = False,
     json_: Annotated[bool, typer.Option("--json", help="The summary as JSON on stdout.")] = False,
 ) -> None:
     """Score every row of DATA with every EVALUATOR."""
     from assay.cli.gate import Gate
+    from assay.cli.upload import find_and_check, upload_finished
     from assay.run.evaluate import evaluate
 
     gate = Gate.parse(fail_under or [], min_coverage, max_errors)
@@ -103,9 +111,13 @@ def run(
     if dry_run:
         _dry_run(data, evaluators, given, json_)
         return
+    project = find_and_check(azure_ai_project) if azure_ai_project or upload else None
     finished = evaluate(data, evaluators, **given)
     _show(finished, json_)
-    sys.exit(_exit_code(finished, gate))
+    code = _exit_code(finished, gate)
+    if project is not None and finished.header["status"] == "finished":
+        code = upload_finished(finished.directory, project, code)
+    sys.exit(code)
 
 
 def _show(run: Run, as_json: bool) -> None:

@@ -25,7 +25,7 @@ def print_summary(run: Run, out: TextIO) -> None:
     for status in shown:
         table.add_column(_HEADINGS.get(status, status), justify="right")
     for name, found in run.metrics.items():
-        evaluator, _, output = name.partition(".")
+        evaluator, _, output = name.rpartition(".")
         table.add_row(
             evaluator if evaluator == output else name,
             _number(found["mean"]),

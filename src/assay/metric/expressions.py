@@ -10,10 +10,10 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 from jinja2.exceptions import SecurityError, UndefinedError
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from assay.errors import PromptyError
 from assay.metric.functions import FUNCTIONS, Undefined
+from assay.prompty.sandbox import Sandbox
 
 
 class ExpressionError(ValueError):
@@ -59,7 +59,7 @@ def compile_expression(text: Any) -> Expression:
 def divisors(expression: Expression) -> list[frozenset[str]]:
     """For each share or mean in an expression, the names of the list whose length divides."""
     found = []
-    for call in _parse(expression.text).find_all(nodes.Call):
+    for call in nodes.Output([_parse(expression.text)]).find_all(nodes.Call):
         name = _function(call)
         if name not in _DIVIDES or _DIVIDES[name] >= len(call.args):
             continue
@@ -91,7 +91,7 @@ def _names(tree: nodes.Node) -> frozenset[str]:
 
 
 @cache
-def _environment() -> ImmutableSandboxedEnvironment:
-    env = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+def _environment() -> Sandbox:
+    env = Sandbox(undefined=StrictUndefined)
     env.globals = dict(FUNCTIONS)
     return env

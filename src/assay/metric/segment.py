@@ -7,7 +7,7 @@ import re
 _END = re.compile(
     # The full stops of wide scripts and of Indic scripts end a sentence by themselves; others
     # need a space after them.
-    r"[。！？｡।॥]+[」』”’）)\"']*(?!と|って)|[.!?؟۔…]+[\"'”’»)\]]*(?=\s|$)"
+    r"[。！？｡।॥]+[」』”’）)\"']*+(?!と|って)|[.!?؟۔…]+[\"'”’»)\]]*(?=\s|$)"
 )
 _INITIALS = re.compile(r"(?:^|[\s(\"'“«])(?:[^\W\d_]\.\s?)*[^\W\d_]\.$")
 _TITLE = re.compile(

@@ -21,9 +21,9 @@ from jinja2 import StrictUndefined, TemplateSyntaxError, Undefined, meta, nodes,
 from jinja2 import Template as JinjaTemplate
 from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from assay.errors import PromptyError, RenderError
+from assay.prompty.sandbox import Sandbox
 
 TOKEN = re.compile("\ue000([0-9]{16}):([0-9]+)\ue001")
 _SINK = "\0sink"
@@ -139,8 +139,8 @@ def compile_jinja(body: str, first_line: int, path: Path | None) -> Template:
 
 
 @cache
-def _environment() -> ImmutableSandboxedEnvironment:
-    env = ImmutableSandboxedEnvironment(
+def _environment() -> Sandbox:
+    env = Sandbox(
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,

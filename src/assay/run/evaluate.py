@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ def evaluate(
     embedder: what gives vectors to metrics that compare them; the embedded one by default.
     cache: keep good replies and use them again. budget: dollars after which the run stops.
     max_in_flight: requests at once, at most. base_url, credential, timeout: of the judge.
+    azure_ai_project: where the finished run is shown, too: a Foundry endpoint, a hub project's
+        dict, or True for the environment and assay.toml. It is tried before the first call.
 
     Every score is on disk when it is finished: an interrupted run can be resumed. Works inside
     a running event loop. Raises SetupError, DataError or PromptyError before any call is made.
@@ -58,10 +61,24 @@ def evaluate(
         asyncio.get_running_loop()
     except RuntimeError:
         try:
-            return asyncio.run(execute(plan, shown))
+            return asyncio.run(_execute_and_show(plan, shown))
         except asyncio.CancelledError:  # the second signal
             raise KeyboardInterrupt from None
-    return sync.run(execute(plan, shown))
+    return sync.run(_execute_and_show(plan, shown))
+
+
+async def _execute_and_show(plan: Plan, progress: Progress) -> Run:
+    """The run on disk first; then, if asked for, in an Azure AI project."""
+    wanted, credential = plan.options.azure_ai_project, plan.options.credential
+    if not wanted:
+        return await execute(plan, progress)
+    azure = import_module("assay.azure")  # by name, since imports go down only
+    project = azure.find_project(wanted, credential if hasattr(credential, "get_token") else None)
+    await azure.check_project(project)
+    run = await execute(plan, progress)
+    if run.header["status"] == "finished":
+        await azure.log_run(run.directory, project)
+    return run
 
 
 async def execute(plan: Plan, progress: Progress) -> Run:

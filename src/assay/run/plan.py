@@ -49,6 +49,7 @@ class Options:
     max_in_flight: int = 64
     base_url: str | None = None
     credential: Any = field(default=None, repr=False)
+    azure_ai_project: Any = None
     timeout: float = 120.0
     row_timeout: float = 1800.0
 

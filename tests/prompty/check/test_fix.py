@@ -55,6 +55,27 @@ def test_inputs_may_be_called_like_properties(name: str) -> None:
     assert front["inputs"] == {name: {"type": "string"}, "answer": {"type": "string"}}
 
 
+def test_nested_settings_and_levels_are_put_back() -> None:
+    front = FRONT.replace("    temperature: 0", "    response_format:\n      type: json_object")
+    flat = "\n".join(line.lstrip() for line in front.split("\n"))
+    assert loads(fix_text(metric(flat))).front == loads(metric(front)).front
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "sample:\nanswer: >-\nSome text.",
+        "sample:\ncustomer:\nname: Al",
+        "tools:\n- type: function\nname: f",
+        "sample:\nanswer: text\nthat: goes\non and on",
+    ],
+)
+def test_levels_that_cannot_be_told_are_left_to_a_person(block: str) -> None:
+    text = metric("\n".join(line.lstrip() for line in FRONT.split("\n")) + "\n" + block)
+    assert "lost-indentation" in codes(text)
+    assert fix_text(text) == text
+
+
 def test_tabs_become_spaces() -> None:
     text = metric(FRONT.replace("    type: string\n", "\t\ttype: string\n").replace("  ", "\t"))
     assert codes(text) == ["tab"]

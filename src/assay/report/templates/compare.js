@@ -37,10 +37,10 @@ function tags(row, metric, run) {
   if (moved) {
     const plain = cell[VALUE] - first[VALUE];
     const tone = head.metrics[metric].direction === "neutral" ? "" : moved > 0 ? "better" : "worse";
-    found.push(make("span", {class: `tag ${tone}`}, `${plain > 0 ? "+" : ""}${shown(plain)}`));
+    found.push(" ", make("span", {class: `tag ${tone}`}, `${plain > 0 ? "+" : ""}${shown(plain)}`));
   }
   const flipped = flip(first, cell);
-  return flipped ? [...found, flipped] : found;
+  return flipped ? [...found, " ", flipped] : found;
 }
 
 function movedCell(row, metric, run) {

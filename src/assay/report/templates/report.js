@@ -15,8 +15,8 @@ function valueCell(row, metric) {
   const cell = cellOf(row, metric), td = make("td", {class: "value"});
   if (stateOf(row, metric) !== SCORED) td.append(make("span", {class: "absent"}, head.states[cell[STATE]]));
   else {
-    td.append(make("b", {class: cell[RESULT] === "fail" ? "fail-value" : ""}, shown(cell[VALUE])));
-    if (cell[RESULT] === "fail") td.append(make("span", {class: "fail"}, "fail"));
+    td.append(make("b", {}, shown(cell[VALUE])));
+    if (cell[RESULT] === "fail") td.append(" ", make("span", {class: "fail"}, "fail"));
   }
   return td;
 }
