@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ def test_frequencies() -> None:
 
 
 def test_ratio_and_mean_of_nothing_are_no_numbers() -> None:
-    for empty in (
+    empties: list[Callable[[], float]] = [
         lambda: f.ratio(1, 0),
         lambda: f.mean([]),
         lambda: f.mean([None]),
@@ -94,7 +95,8 @@ def test_ratio_and_mean_of_nothing_are_no_numbers() -> None:
         lambda: f.cosine([0, 0], [1, 0]),
         lambda: f.cosine_mean([1, 0], []),
         lambda: f.rescale(1, 2, 2),
-    ):
+    ]
+    for empty in empties:
         with pytest.raises(f.Undefined):
             empty()
 

@@ -92,8 +92,11 @@ MISTAKES = [
     ("scores: 1\n", 1, "unknown key `scores`; known are name, description"),
     ("inputs: {}\nscore: 1\n", 1, "`inputs` must name at least one column"),
     ("inputs:\n  a: string\nscore: 1\n", 1, "`outputs` must declare the one number"),
-    (HEAD.replace("type: number, minimum: 0, maximum: 1, threshold: 0.5", "type: string"), 4,
-     "`outputs` must declare the one number"),
+    (
+        HEAD.replace("type: number, minimum: 0, maximum: 1, threshold: 0.5", "type: string"),
+        4,
+        "`outputs` must declare the one number",
+    ),
     (HEAD.replace("good: {", "good: {desirable_direction: sideways, "), 4, "sideways"),
     (HEAD.replace("response", "the response") + "score: 1\n", 3, "a name is one word"),
     (HEAD.replace("response", "mean") + "score: 1\n", 3, "has the name of a function"),
@@ -103,7 +106,11 @@ MISTAKES = [
     (HEAD + "score: '{{ 1 }}'\n", 6, "not an expression"),
     (HEAD + "score: 1 2\n", 6, "not an expression"),
     (HEAD + "score: 1 | nofilter\n", 6, "not an expression"),
-    (HEAD + "score: meen([1])\n", 6, "meen: no input, no earlier step and no function; did you mean mean?"),
+    (
+        HEAD + "score: meen([1])\n",
+        6,
+        "meen: no input, no earlier step and no function; did you mean mean?",
+    ),
     (HEAD + "score: other\n", 6, "there are response"),
     (HEAD + "score: 1\nreason: why\n", 7, "why: no input"),
     (HEAD + "steps: 3\nscore: 1\n", 6, "`steps` is a list"),
@@ -133,22 +140,54 @@ MISTAKES = [
     (steps("a: {prompt: ask.prompty}"), 7, "ask.prompty takes text, items; missing text"),
     (steps("a: {prompt: ask.prompty, in: [text]}"), 7, "in is INPUT: EXPRESSION"),
     (steps("a: {prompt: ask.prompty, in: {text: response, x: 1}}"), 7, "unknown x"),
-    (steps("a: {prompt: ask.prompty, in: {text: response}, align: items}"), 7, "align is one INPUT: LIST"),
-    (steps("a: {prompt: ask.prompty, in: {text: response}, align: {items: gone}}"), 7, "gone: no input"),
+    (
+        steps("a: {prompt: ask.prompty, in: {text: response}, align: items}"),
+        7,
+        "align is one INPUT: LIST",
+    ),
+    (
+        steps("a: {prompt: ask.prompty, in: {text: response}, align: {items: gone}}"),
+        7,
+        "gone: no input",
+    ),
     (steps("a: {prompt: score.prompty, align: {text: response}}"), 7, "one output of type array"),
     (steps("a: {prompt: ask.prompty, in: {text: item}}"), 7, "item: no input"),
-    (steps("a: {prompt: ask.prompty, in: {text: response}, repeat: 0}"), 7, "repeat is a number from 1"),
-    (steps("a: {prompt: ask.prompty, in: {text: response}, repeat: many}"), 7, "repeat is a number"),
-    (steps("a: {prompt: ask.prompty, in: {text: response}, repeat: true}"), 7, "repeat is a number"),
-    (steps("a: {prompt: ask.prompty, in: {text: response}, parameters: 1}"), 7, "parameters are NAME: VALUE"),
-    (steps("a: {prompt: score.prompty, in: {text: response}, distribution: loose}"), 7,
-     "distribution is of an output with levels; there are score"),
-    (steps("a: {prompt: ask.prompty, in: {text: response}, align: {items: response}, distribution: found}"), 7,
-     "align and distribution do not go together"),
+    (
+        steps("a: {prompt: ask.prompty, in: {text: response}, repeat: 0}"),
+        7,
+        "repeat is a number from 1",
+    ),
+    (
+        steps("a: {prompt: ask.prompty, in: {text: response}, repeat: many}"),
+        7,
+        "repeat is a number",
+    ),
+    (
+        steps("a: {prompt: ask.prompty, in: {text: response}, repeat: true}"),
+        7,
+        "repeat is a number",
+    ),
+    (
+        steps("a: {prompt: ask.prompty, in: {text: response}, parameters: 1}"),
+        7,
+        "parameters are NAME: VALUE",
+    ),
+    (
+        steps("a: {prompt: score.prompty, in: {text: response}, distribution: loose}"),
+        7,
+        "distribution is of an output with levels; there are score",
+    ),
+    (
+        steps(
+            "a: {prompt: ask.prompty, in: {text: response}, align: {items: response}, distribution: found}"
+        ),
+        7,
+        "align and distribution do not go together",
+    ),
     ("a: [\n", 2, "not valid YAML"),
     ("a: 1\na: 2\n", 2, "duplicate key"),
     ("- 1\n", 1, "must be `key: value` lines"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "line", "words"), MISTAKES, ids=[m[2][:40] for m in MISTAKES])
@@ -192,14 +231,23 @@ def test_braces_may_stand_in_an_expression(place: Path) -> None:
     [
         (", threshold: 0.5", "", "metric-no-threshold", 5),
         (", minimum: 0, maximum: 1", "", "metric-no-scale", 5),
-        ("  - stop: {when: not asked.found, because: nothing was found}\n", "", "metric-no-policy", 9),
+        (
+            "  - stop: {when: not asked.found, because: nothing was found}\n",
+            "",
+            "metric-no-policy",
+            9,
+        ),
         ("score: mean(worth)", "score: len(asked.found)", "metric-unused-step", 9),
-        ("  response: {type: string}", "  response: {type: string}\n  query: {type: string}",
-         "metric-unused-input", 4),
+        (
+            "  response: {type: string}",
+            "  response: {type: string}\n  query: {type: string}",
+            "metric-unused-input",
+            4,
+        ),
         ("score: mean(worth)", "score: ratio(sum(worth), len(asked.found) + 1)", None, 0),
         ("score: mean(worth)", "score: ratio(sum(worth), len(response))", "metric-no-policy", 10),
     ],
-)  # fmt: skip
+)
 def test_what_will_surprise_somebody(
     place: Path, before: str, after: str, code: str | None, line: int
 ) -> None:

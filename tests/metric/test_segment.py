@@ -17,7 +17,10 @@ from assay.metric.segment import lines, sentences
         ("No full stop at the end", ["No full stop at the end"]),
         ("No. It is closed.", ["No.", "It is closed."]),
         ("¿Está abierto? Sí. ¡Pase!", ["¿Está abierto?", "Sí.", "¡Pase!"]),
-        ("El Sr. Gil y la Dra. Paz llegan. Esperan.", ["El Sr. Gil y la Dra. Paz llegan.", "Esperan."]),
+        (
+            "El Sr. Gil y la Dra. Paz llegan. Esperan.",
+            ["El Sr. Gil y la Dra. Paz llegan.", "Esperan."],
+        ),
         ("Er kostet ca. 5 Euro. Er ist neu.", ["Er kostet ca. 5 Euro.", "Er ist neu."]),
         ("Das gilt z. B. Montags. Sonst nicht.", ["Das gilt z. B. Montags.", "Sonst nicht."]),
         ("Am 3. Oktober ist zu. Danach auf.", ["Am 3. Oktober ist zu.", "Danach auf."]),
@@ -26,15 +29,30 @@ from assay.metric.segment import lines, sentences
         ("彼は「行く。」と言った。そして去った。", ["彼は「行く。」と言った。", "そして去った。"]),
         ("图书馆九点开门。你来吗？来！", ["图书馆九点开门。", "你来吗？", "来！"]),
         ("यह नौ बजे खुलता है। यह छह बजे बंद होता है।", ["यह नौ बजे खुलता है।", "यह छह बजे बंद होता है।"]),
-        ("هل المتحف مفتوح؟ نعم. يفتح في التاسعة.", ["هل المتحف مفتوح؟", "نعم.", "يفتح في التاسعة."]),
+        (
+            "هل المتحف مفتوح؟ نعم. يفتح في التاسعة.",
+            ["هل المتحف مفتوح؟", "نعم.", "يفتح في التاسعة."],
+        ),
         ("کھلا ہے۔ آؤ۔", ["کھلا ہے۔", "آؤ۔"]),
-        ("It costs 3.50 euros. Version 2.1.3 is out.", ["It costs 3.50 euros.", "Version 2.1.3 is out."]),
-        ("Dr. A. B. Smith met Mr. Jones. They spoke.", ["Dr. A. B. Smith met Mr. Jones.", "They spoke."]),
-        ("Bring fruit, e.g. apples. Or i.e. pears.", ["Bring fruit, e.g. apples.", "Or i.e. pears."]),
+        (
+            "It costs 3.50 euros. Version 2.1.3 is out.",
+            ["It costs 3.50 euros.", "Version 2.1.3 is out."],
+        ),
+        (
+            "Dr. A. B. Smith met Mr. Jones. They spoke.",
+            ["Dr. A. B. Smith met Mr. Jones.", "They spoke."],
+        ),
+        (
+            "Bring fruit, e.g. apples. Or i.e. pears.",
+            ["Bring fruit, e.g. apples.", "Or i.e. pears."],
+        ),
         ("See No. 7 on p. 12. It is there.", ["See No. 7 on p. 12.", "It is there."]),
         ("Wait ... then go. Now.", ["Wait ... then go.", "Now."]),
         ('He said "Go." Then he left.', ['He said "Go."', "Then he left."]),
-        ("Rules:\n- No dogs\n- No balls. Or bats\n1. Pay", ["Rules:", "No dogs", "No balls.", "Or bats", "Pay"]),
+        (
+            "Rules:\n- No dogs\n- No balls. Or bats\n1. Pay",
+            ["Rules:", "No dogs", "No balls.", "Or bats", "Pay"],
+        ),
         ("A line\nbroken in two. End.", ["A line broken in two.", "End."]),
         ("Title\n\nText here", ["Title", "Text here"]),
         ("", []),
@@ -42,7 +60,7 @@ from assay.metric.segment import lines, sentences
         ("...", []),
         ('""', []),
     ],
-)  # fmt: skip
+)
 def test_sentences(text: str, found: list[str]) -> None:
     assert sentences(text) == found
 

@@ -213,6 +213,7 @@ def test_missing_entries_are_not_taken_from_the_cache(
     judge = Cached(at(server), store)
     score = run(metric(place, ALIGN + MAP, "sum(n)"), judge, context=["a"])
     assert score.outputs == {"good": 1}
+    store.write()
     again = run(metric(place, ALIGN + MAP, "sum(n)"), judge, context=["a"])
     assert again.outputs == {"good": 1}
     assert server.count == 2
@@ -255,7 +256,8 @@ def test_each_and_align_together(place: Path, server: JudgeServer) -> None:
         "align: {claims: sentences(item)}}\n"
         "  - all: {value: flatten(v)}\n"
     )
-    score = run(metric(place, steps, "len(all)"), at(server), context=["A. B.", "...", "C."])
+    passages = ["One. Two.", "...", "Three."]
+    score = run(metric(place, steps, "len(all)"), at(server), context=passages)
     assert score.outputs == {"good": 3}
     assert server.count == 2  # a passage without a sentence is not asked about
     assert [len(one) for one in score.evidence["parts"]["v"]] == [2, 0, 1]
@@ -296,6 +298,7 @@ def test_repeats_are_asked_afresh(place: Path, server: JudgeServer, tmp_path: Pa
     for _ in range(2):  # the second time from the cache, each repeat its own
         score = run(evaluator, Cached(at(server), store), response="r")
         assert score.outputs == {"good": 4.0}
+        store.write()
     assert server.count == 4
     for request in server.requests:
         assert request.body["temperature"] == 1
@@ -340,10 +343,10 @@ def test_texts_are_cut_and_joined(place: Path) -> None:
         "  - s: {split: context}\n"
         "  - l: {split: response, by: lines}\n"
     )
-    values = {"context": ["A. B.", "C."], "response": "1. x\n\n2. y"}
+    values = {"context": ["Aa. Bb.", "Cc."], "response": "1. x\n\n2. y"}
     score = run(metric(place, steps, "len(s) + len(l)"), assay.ScriptedJudge("x"), **values)
     parts = score.evidence["parts"]
-    assert parts == {"j": "A. B.; C.", "s": ["A.", "B.", "C."], "l": ["x", "y"]}
+    assert parts == {"j": "Aa. Bb.; Cc.", "s": ["Aa.", "Bb.", "Cc."], "l": ["x", "y"]}
 
 
 def test_an_embedder_gives_vectors_and_none_are_kept(place: Path) -> None:
@@ -398,7 +401,7 @@ def test_a_policy_is_recorded_as_the_rule(place: Path) -> None:
         ("5.1", "out_of_scale"),
         ("-0.1", "out_of_scale"),
         ("none", "out_of_scale"),
-        ("'text'", "out_of_scale"),
+        ("\"'text'\"", "out_of_scale"),
         ("1 == 1", "out_of_scale"),
     ],
 )
@@ -453,7 +456,10 @@ def test_what_was_paid_for_before_an_error_is_kept(place: Path) -> None:
     ],
 )
 def test_a_step_without_an_answer(place: Path, reply: Any, status: str, cause: str) -> None:
-    script = [{"when": "ONE", "reply": '{"verdict": "no"}'}, {"when": "LEVEL", "reply": reply}]
+    script: Script = [
+        {"when": "ONE", "reply": '{"verdict": "no"}'},
+        {"when": "LEVEL", "reply": reply},
+    ]
     score = run(metric(place, TWO, "b.score"), assay.ScriptedJudge(script), response="r")
     assert (score.status, score.cause) == (status, cause)
     assert score.message is not None

@@ -46,7 +46,7 @@ def _print(found: dict[str, Any], out: TextIO) -> None:
         table.add_column(head, justify="right", no_wrap=True)
     names = [run["name"] for run in found["runs"]]
     for metric, entry in found["metrics"].items():
-        evaluator, _, output = metric.partition(".")
+        evaluator, _, output = metric.rpartition(".")
         label = evaluator if evaluator == output else metric
         table.add_row(label)
         table.add_row(f"  {names[0]}", _number(entry["runs"][0]["mean"]))
@@ -83,7 +83,7 @@ def _print_changes(console: Any, found: dict[str, Any]) -> None:
         console.print("biggest movers:")
     for row in movers:
         moves = [
-            f"{metric.partition('.')[0]} {' -> '.join(_value(e) for e in entries)}"
+            f"{metric.rpartition('.')[0]} {' -> '.join(_value(e) for e in entries)}"
             for metric, entries in row["metrics"].items()
             if len({_value(entry) for entry in entries}) > 1
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from assay.cli.edge import edge
 from assay.metric.score import STATUSES
 from assay.run.record import Run
 
@@ -19,11 +20,14 @@ def print_summary(run: Run, out: TextIO) -> None:
     console = Console(file=out, highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("metric", overflow="fold")
+    bars = _bars(run, out)
     shown = [s for s in STATUSES if s == "scored" or any(m[s] for m in run.metrics.values())]
     for heading in ("mean", "95% interval", "sd", "pass", "rows"):
         table.add_column(heading, justify="right")
     for status in shown:
         table.add_column(_HEADINGS.get(status, status), justify="right")
+    if any(bars.values()):
+        table.add_column("levels", no_wrap=True)
     for name, found in run.metrics.items():
         evaluator, _, output = name.rpartition(".")
         table.add_row(
@@ -34,6 +38,7 @@ def print_summary(run: Run, out: TextIO) -> None:
             "-" if found["pass_rate"] is None else f"{found['pass_rate']:.0%}",
             str(found["n"]),
             *(str(found[status]) for status in shown),
+            *([bars[name]] if any(bars.values()) else []),
         )
     console.print(table)
     for name, found in run.metrics.items():
@@ -41,6 +46,14 @@ def print_summary(run: Run, out: TextIO) -> None:
             console.print(f"{name}: {count} without a score: {cause}", markup=False)
     console.print(_used(run), markup=False)
     print(run.directory, file=out)
+
+
+def _bars(run: Run, out: TextIO) -> dict[str, str]:
+    """Metric to how often each level was given; digits where the console has no blocks."""
+    terminal = edge("report.terminal")
+    encoding = getattr(out, "encoding", None)
+    bars: dict[str, str] = terminal.level_bars(run, blocks=terminal.speaks_unicode(encoding))
+    return bars
 
 
 def _used(run: Run) -> str:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from assay import sync
 from assay.errors import SetupError
 from assay.judge import wire
 from assay.judge.base import Judge
+from assay.judge.connection import Connection
 from assay.judge.credential import Credential, Entra, Key, NoCredential
+from assay.judge.embed import Embedder, WireEmbedder, resolve_embedder
 from assay.judge.limits import Limited
+from assay.judge.resolve import resolve
 from assay.prompty import Prompty
 
 _AZURE = {"azure_endpoint", "azure_deployment", "api_key", "api_version", "credential", "type"}
@@ -33,17 +40,27 @@ def judge_of(model_config: Any, credential: Any = None) -> Judge:
     Raises SetupError that names what is missing or not known.
     """
     if isinstance(model_config, str) or hasattr(model_config, "complete"):
-        from assay.judge.resolve import resolve
-
         judge = resolve(model_config, credential=credential)
         return judge if isinstance(judge, Limited) or hasattr(judge, "decide") else Limited(judge)
     found = _settings(model_config)
     kind = str(found.get("type") or "").lower()
     if kind in _AZURE_TYPES or (not kind and ("azure_endpoint" in found or "model" not in found)):
-        return Limited(_azure(found, credential))
+        return owned(_azure(found, credential))
     if kind in ("", "openai"):
-        return Limited(_openai(found, credential))
+        return owned(_openai(found, credential))
     raise SetupError(f"model_config: type is azure_openai or openai, not {found['type']!r}")
+
+
+def owned(judge: Judge) -> Judge:
+    """`judge` within limits, its connections given back once nobody holds it any more."""
+    limited = Limited(judge)
+    weakref.finalize(limited, _give_back, judge)
+    return limited
+
+
+def _give_back(judge: Judge | Connection) -> None:
+    # Not waited for: this may be called from anywhere, also from the loop's own thread.
+    asyncio.run_coroutine_threadsafe(judge.close(), sync._loop())
 
 
 def for_reasoning(prompty: Prompty) -> Prompty:
@@ -123,3 +140,35 @@ class WithHeaders:
 
     async def headers(self) -> Mapping[str, str]:
         return {**self.extra, **await self.login.headers()}
+
+
+def openai_judge(model: str, api_key: str | None) -> Judge:
+    """An OpenAI model as Embedchain's configurations name it, or any judge by its name.
+
+    Without api_key OPENAI_API_KEY is used; OPENAI_BASE_URL names another server.
+    Raises SetupError where there is no key.
+    """
+    if ":" in model and api_key is None:
+        return owned(resolve(model))
+    return owned(_openai_model(model, api_key))
+
+
+def embedder_of(name: str, api_key: str | None) -> Embedder:
+    """The same for an embedder; `baseline` is the embedded one."""
+    if name == "baseline" or (":" in name and api_key is None):
+        found = resolve_embedder(name)
+    else:
+        judge = _openai_model(name, api_key)
+        assert isinstance(judge, wire.OpenAIJudge)
+        found = WireEmbedder.from_judge(judge)
+    if isinstance(found, WireEmbedder):
+        weakref.finalize(found, _give_back, found.connection)
+    return found
+
+
+def _openai_model(model: str, api_key: str | None) -> Judge:
+    if api_key is None:
+        return resolve(f"openai:{model}")
+    base_url = os.environ.get("OPENAI_BASE_URL")
+    found = {"model": model, "api_key": api_key, **({"base_url": base_url} if base_url else {})}
+    return _openai(found, None)

@@ -137,7 +137,8 @@ class MetricEvaluator(Doors):
             return Score(self.name, "not_applicable", cause=error.cause, message=str(error))
         absent = {name: None for name in self.inputs if name not in bound}
         judge = judge or self.judge or self._own_judge
-        work = Work({**absent, **bound}, judge, self.embedder or self._own_embedder, reask)
+        embedder = self.embedder or self._own_embedder
+        work = Work({**absent, **bound}, frozenset(self.inputs), judge, embedder, reask)
         try:
             for step in self.steps:
                 work.scope[step.name] = await step.run(work)

@@ -146,7 +146,7 @@ class PromptStep:
 
     def _is_made(self, name: str, work: Work) -> bool:
         expression = self.given.get(name)
-        return expression is None or expression.text not in work.scope
+        return expression is None or expression.text not in work.row
 
 
 def list_of(expression: Expression, work: Work) -> list[Any]:

@@ -37,9 +37,13 @@ class Stop(Exception):
 
 @dataclass
 class Work:
-    """Values by name, who is asked, and every call made so far, in the order of the steps."""
+    """Values by name, who is asked, and every call made so far, in the order of the steps.
+
+    row: the names whose values the row itself holds.
+    """
 
     scope: dict[str, Any]
+    row: frozenset[str]
     judge: Judge | None
     embedder: Embedder | None = None
     reask: int = 1

@@ -16,9 +16,9 @@ from typing import Any
 from assay.errors import AssayError
 from assay.judge.base import Reply
 from assay.metric import ask
-from assay.metric.columns import Binding
 from assay.metric.inputs import bind
 from assay.prompty import Prompty, loads
+from assay.report.given import Given
 from assay.run.record import Run
 
 Piece = int | str | list[Any]
@@ -39,10 +39,7 @@ class Messages:
 
     def __init__(self, run: Run) -> None:
         self._prompts = {name: _prompts(found) for name, found in run.evaluators.items()}
-        self._bindings = {
-            name: Binding(found.get("columns") or {}, found.get("aliases") or {})
-            for name, found in run.evaluators.items()
-        }
+        self._given = {name: Given(found) for name, found in run.evaluators.items()}
         self._numbers: dict[str, int] = {}
         self._room = ROOM
 
@@ -50,42 +47,44 @@ class Messages:
     def texts(self) -> list[str]:
         return list(self._numbers)
 
-    def prompts(self, evaluator: str) -> Mapping[str, Prompty]:
-        """The prompts of an evaluator by file name, as far as they can be read."""
-        return self._prompts[evaluator]
+    def description(self, evaluator: str) -> str:
+        """What the metric measures, in its file's own words."""
+        prompts = list(self._prompts[evaluator].values())
+        own = self._given[evaluator].description
+        return own or (prompts[0].description if len(prompts) == 1 else "")
 
     def of(self, evaluator: str, calls: Sequence[Mapping[str, Any]], row: RowTexts) -> list[Any]:
         """For each call its messages as [role, pieces, other keys], or a sentence why not."""
         told: list[Any] = []
-        sent: list[dict[str, Any]] = []
+        sent: list[dict[str, Any]] | None = None
         for place, call in enumerate(calls):
             if not call.get("messages_sha"):
                 told.append(NOT_SENT)
                 continue
+            if call.get("prompt", "") not in self._prompts[evaluator]:
+                told.append(NO_PROMPT)
+                continue
             if call.get("note") is None:
-                found = self._render(evaluator, call, row)
-                if isinstance(found, str):
-                    told.append(found)
-                    continue
-                sent = found
-            else:
-                sent = _asked_again(sent, calls[place - 1], call)
-            same = ask.messages_sha(sent) == call["messages_sha"]
-            told.append([self._pack(m, row) for m in sent] if same else CHANGED)
+                sent = self._first(evaluator, call, row)
+            elif sent is not None:
+                sent = _again(sent, calls[place - 1], call)
+            told.append(CHANGED if sent is None else [self._pack(m, row) for m in sent])
         return told
 
-    def _render(
+    def _first(
         self, evaluator: str, call: Mapping[str, Any], row: RowTexts
-    ) -> list[dict[str, Any]] | str:
-        prompt = self._prompts[evaluator].get(call.get("prompt", ""))
-        if prompt is None:
-            return NO_PROMPT
-        values = self._bindings[evaluator].values(row.columns)
-        try:
-            bound = bind(prompt.inputs, {**values, **(call.get("inputs") or {})})
-            return prompt.render(bound)
-        except AssayError:
-            return CHANGED
+    ) -> list[dict[str, Any]] | None:
+        """The messages that have the hash of what was sent; None where none have."""
+        prompt = self._prompts[evaluator][call.get("prompt", "")]
+        for values in self._given[evaluator].values(call.get("prompt", ""), row.columns):
+            try:
+                bound = bind(prompt.inputs, {**values, **(call.get("inputs") or {})})
+                sent = prompt.render(bound)
+            except AssayError:
+                continue
+            if ask.messages_sha(sent) == call["messages_sha"]:
+                return sent
+        return None
 
     def _pack(self, message: Mapping[str, Any], row: RowTexts) -> list[Any]:
         other = {key: value for key, value in message.items() if key not in ("role", "content")}
@@ -157,14 +156,16 @@ def _prompts(evaluator: Mapping[str, Any]) -> dict[str, Prompty]:
     return found
 
 
-def _asked_again(
+def _again(
     sent: Sequence[dict[str, Any]], before: Mapping[str, Any], call: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """What was sent when a reply could not be used; the same again where it was cut off."""
-    if call["messages_sha"] == before.get("messages_sha"):
-        return list(sent)
+) -> list[dict[str, Any]] | None:
+    """What was sent when a reply could not be used: the same where it was cut off, else with
+    the reply and what was wrong with it. None where that is not what was sent."""
     repair = ask._repair(Reply(text=before.get("reply") or ""), call.get("note"))
-    return [*sent, *repair]
+    for messages in ([*sent], [*sent, *repair]):
+        if ask.messages_sha(messages) == call["messages_sha"]:
+            return messages
+    return None
 
 
 def _readable(parts: Sequence[Mapping[str, Any]]) -> str:

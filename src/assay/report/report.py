@@ -96,13 +96,12 @@ def _cards(run: Run, survey: Survey) -> list[dict[str, Any]]:
     for place, metric in enumerate(survey.metrics):
         found = survey.summary["metrics"][metric.key]
         bins = survey.histogram(metric).bins
-        about_it = [p.description for p in prompts.prompts(metric.evaluator).values()]
         cards.append(
             {
                 "place": place,
                 "metric": metric,
                 "found": found,
-                "description": about_it[0] if len(about_it) == 1 else "",
+                "description": prompts.description(metric.evaluator),
                 "chart": chart_of(bins, found),
                 "legend": [entry for entry in bins if entry.text],
                 "counts": [(s, found[s]) for s in STATES if found.get(s)],

@@ -131,7 +131,8 @@ function verdict(score, key, row) {
   const known = new Set(head.metrics.filter(m => m.evaluator === evaluator).map(m => m.output));
   for (const [name, value] of Object.entries(score.outputs || {}))
     if (!known.has(name) && value !== score.reason) body.append(field(name, value));
-  for (const [name, value] of Object.entries(score.evidence || {})) body.append(field(name, value));
+  const {parts, ...evidence} = score.evidence || {}; // parts: what came of each step
+  for (const [name, value] of Object.entries({...evidence, ...parts})) body.append(field(name, value));
   const calls = score.calls || [];
   if (calls.length) body.append(make("details", {class: "calls", open: calls.length === 1},
     make("summary", {}, calls.length === 1 ? "The call" : `${calls.length} calls`),
