@@ -73,3 +73,12 @@ def test_view_ends_with_ctrl_c(run: Path) -> None:
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (0, "")
     assert err.endswith("ended\n")
+
+
+def test_a_wide_console_shows_how_often_each_level_was_given(
+    assay: Assay, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    found = assay("rescore", run)
+    assert "levels" in found.out
+    assert "█▄▄▄▄" in found.out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -251,3 +252,13 @@ def test_on_the_command_line(checks: Path) -> None:
     assert done.returncode == 0, done.stderr
     again = runs.command("run", "--resume", runs.only_run(checks), cwd=checks)
     assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_examples_of_the_documentation() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "custom-metrics.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 4
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, "custom-metrics.md", "exec"), names)

@@ -179,7 +179,8 @@ MISTAKES = [
     ),
     (
         steps(
-            "a: {prompt: ask.prompty, in: {text: response}, align: {items: response}, distribution: found}"
+            "a: {prompt: ask.prompty, in: {text: response}, align: {items: response}, "
+            "distribution: found}"
         ),
         7,
         "align and distribution do not go together",

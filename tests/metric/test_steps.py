@@ -435,7 +435,7 @@ TWO = (
 
 
 def test_what_was_paid_for_before_an_error_is_kept(place: Path) -> None:
-    script = [
+    script: Script = [
         {"when": "ONE", "reply": '{"verdict": "yes"}'},
         {"when": "LEVEL", "reply": {"error": "timeout"}},
     ]

@@ -431,7 +431,7 @@ class FakeFoundry:
         if found["polls"] > 0:
             found["polls"] -= 1
             found["status"] = "in_progress"
-        else:
+        elif found["status"] in ("queued", "in_progress"):
             found["status"] = self.ends
             found["report_url"] = f"https://ai.azure.com/nextgen/evals/{found['id']}"
             found["result_counts"] = result_counts(self.items[found["id"]])

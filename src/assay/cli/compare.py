@@ -72,7 +72,7 @@ def _figures(pair: dict[str, Any]) -> list[str]:
         str(pair["n"]),
         f"{pair['up']}/{pair['down']}",
         f"+{pair['to_pass']} -{pair['to_fail']}",
-        "-" if pair["p_sign"] is None else f"{pair['p_sign']:.3f}",
+        _chance(pair["p_sign"]),
     ]
 
 
@@ -94,6 +94,12 @@ def _print_changes(console: Any, found: dict[str, Any]) -> None:
         console.print(f"{diff['file']} has changed")
     for sentence in found["not_in_all"]:
         console.print(sentence)
+
+
+def _chance(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _value(entry: dict[str, Any]) -> str:

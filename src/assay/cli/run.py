@@ -56,8 +56,12 @@ def run(
         float | None, typer.Option(help="Dollars after which the run stops, to be resumed.")
     ] = None,
     cache: Annotated[bool, typer.Option(help="Keep good replies and use them again.")] = True,
-    reask: Annotated[int, typer.Option(help="Further tries for an invalid reply.")] = 1,
-    max_in_flight: Annotated[int, typer.Option("-j", "--jobs", help="Requests at once.")] = 64,
+    reask: Annotated[
+        int | None, typer.Option(help="Further tries for an invalid reply; 1 if not given.")
+    ] = None,
+    max_in_flight: Annotated[
+        int | None, typer.Option("-j", "--jobs", help="Requests at once, at most; 64.")
+    ] = None,
     fail_under: Annotated[
         list[str] | None, typer.Option(help="METRIC=MEAN: exit 1 where the mean is lower.")
     ] = None,
@@ -100,19 +104,21 @@ def run(
         "cache": cache,
         "budget": budget,
     }
+    given = {name: value for name, value in given.items() if value is not None}
+    sources: list[str] | dict[str, str]
     if resume is not None:
-        data, evaluators, given = _resumed(resume, items or [], given, retry_failed)
+        data, sources, given = _resumed(resume, items or [], given, retry_failed)
+        gate.check(sources.values())
+    elif items is None or len(items) < 2:
+        raise SetupError("give at least one EVALUATOR and a DATA file")
     else:
-        if len(items or []) < 2:
-            raise SetupError("give at least one EVALUATOR and a DATA file")
-        assert items is not None
-        *evaluators, data = items
-    gate.check(evaluators)
+        *sources, data = items
+        gate.check(sources)
     if dry_run:
-        _dry_run(data, evaluators, given, json_)
+        _dry_run(data, sources, given, json_)
         return
     project = find_and_check(azure_ai_project) if azure_ai_project or upload else None
-    finished = evaluate(data, evaluators, **given)
+    finished = evaluate(data, sources, **given)
     _show(finished, json_)
     code = _exit_code(finished, gate)
     if project is not None and finished.header["status"] == "finished":
@@ -139,7 +145,7 @@ def _exit_code(run: Run, gate: Gate) -> int:
     return 3 if status == "budget" else 130
 
 
-def _dry_run(data: str, evaluators: list[str], given: dict[str, Any], as_json: bool) -> None:
+def _dry_run(data: str, evaluators: Any, given: dict[str, Any], as_json: bool) -> None:
     import asyncio
 
     from assay.cli.output import print_json
@@ -170,7 +176,7 @@ def _mapping(items: list[str]) -> dict[str, Any]:
 
 def _resumed(
     directory: Path, items: list[str], given: dict[str, Any], retry_failed: bool
-) -> tuple[str, list[str], dict[str, Any]]:
+) -> tuple[str, dict[str, str], dict[str, Any]]:
     """What a run directory was made with; options given now win."""
     from assay.run.journal import HEADER, read_json
 
@@ -178,12 +184,12 @@ def _resumed(
         raise SetupError("--resume takes evaluators and data from the run directory")
     header = read_json(directory / HEADER)
     data = header["data"].get("path")
-    evaluators = [found.get("path") for found in header["evaluators"].values()]
-    if not data or not all(evaluators):
+    evaluators = {name: found.get("path") for name, found in header["evaluators"].items()}
+    if not data or not all(evaluators.values()):
         raise SetupError(
             f"{directory} was made from Python objects; resume it with evaluate(..., resume=...)"
         )
-    options = {**header.get("options", {}), **{k: v for k, v in given.items() if v is not None}}
+    options = {**header.get("options", {}), **given}
     options |= {
         "iterations": header["iterations"],
         "reask": header["reask"],

@@ -10,6 +10,8 @@ from assay.metric.score import STATUSES
 from assay.run.record import Run
 
 _HEADINGS = {"not_applicable": "n/a"}
+_WIDE = 100
+"""Columns from which a console has room for the bars of the levels."""
 
 
 def print_summary(run: Run, out: TextIO) -> None:
@@ -20,7 +22,7 @@ def print_summary(run: Run, out: TextIO) -> None:
     console = Console(file=out, highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("metric", overflow="fold")
-    bars = _bars(run, out)
+    bars = _bars(run, out) if console.width >= _WIDE else {}
     shown = [s for s in STATUSES if s == "scored" or any(m[s] for m in run.metrics.values())]
     for heading in ("mean", "95% interval", "sd", "pass", "rows"):
         table.add_column(heading, justify="right")

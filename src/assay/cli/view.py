@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,7 @@ def view(
         import webbrowser
 
         webbrowser.open(viewer.url)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
     try:
         viewer.serve()
     except KeyboardInterrupt:

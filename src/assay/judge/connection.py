@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 from weakref import WeakKeyDictionary
 
 from assay.errors import JudgeError, SetupError
@@ -19,6 +22,10 @@ from assay.judge.faults import fault
 
 if TYPE_CHECKING:
     import aiohttp
+
+
+REACH_TIMEOUT = 10.0
+"""Seconds to open a connection in, when it is tried before a run."""
 
 
 @dataclass(eq=False)
@@ -47,6 +54,34 @@ class Connection:
         session = self._sessions.pop(asyncio.get_running_loop(), None)
         if session is not None:
             await session.close()
+
+    async def reach(self) -> None:
+        """Log in, and open a connection and close it: no request is made.
+
+        Raises SetupError for an address nobody answers at, or a login that gives no token.
+        """
+        try:
+            await self.credential.headers()
+        except JudgeError as error:
+            raise SetupError(str(error)) from None
+        parts = urlsplit(self.url)
+        host = parts.hostname or ""
+        if getproxies() and not _is_loopback(self.url):
+            return  # the proxy knows the way, and is not asked for it here
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        try:
+            async with asyncio.timeout(REACH_TIMEOUT):
+                _, writer = await asyncio.open_connection(host, port)
+        except (OSError, TimeoutError) as error:
+            number = getattr(error, "errno", None)
+            why = os.strerror(number) if number and number > 0 else str(error) or "no answer"
+            raise SetupError(
+                f"{self.name}: {host}:{port} cannot be reached ({why}); check the endpoint or "
+                "--base-url"
+            ) from None
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
 
     async def post_json(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The JSON object of a 200. Raises JudgeError for everything else."""

@@ -70,7 +70,8 @@ class Prices:
         for name in names:
             if not name:
                 continue
-            for candidate in (name, name.partition(":")[2] or name, _VERSION.sub("", name)):
+            model = name.partition(":")[2] or name
+            for candidate in (name, model, _VERSION.sub("", model)):
                 if candidate in self._own:
                     return self._own[candidate]
                 if candidate in _TABLE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,9 @@ class PromptDiff:
 
 
 def settings(runs: Sequence[Run]) -> list[Setting]:
-    """Every setting that differs, by name."""
-    told = [dict(_settings(run)) for run in runs]
+    """Every setting that differs, by name; of metrics only those that all runs have."""
+    shared = set.intersection(*(set(run.evaluators) for run in runs))
+    told = [dict(_settings(run, shared)) for run in runs]
     names = list(dict.fromkeys(name for entry in told for name in entry))
     found = [Setting(name, [entry.get(name, words.NOTHING) for entry in told]) for name in names]
     return [entry for entry in found if len(set(entry.values)) > 1]
@@ -105,7 +106,7 @@ def _levels(output: Output) -> str:
     return ", ".join(map(str, output.levels)) or "not listed"
 
 
-def _settings(run: Run) -> Iterator[tuple[str, str]]:
+def _settings(run: Run, shared: Collection[str]) -> Iterator[tuple[str, str]]:
     header = run.header
     yield "assay", str(header.get("assay"))
     yield "python", str(header.get("python"))
@@ -119,12 +120,13 @@ def _settings(run: Run) -> Iterator[tuple[str, str]]:
             yield f"judge {name}: {words.cause(key)}", words.plain(value)
     for name, value in (header.get("options") or {}).items():
         yield f"option {name}", words.plain(value)
-    for name, entry in run.evaluators.items():
+    for name in (name for name in run.evaluators if name in shared):
+        entry = run.evaluators[name]
         yield f"{name}: file hash", str(entry.get("sha256"))[:12]
         yield f"{name}: judge", words.plain(entry.get("judge"))
         yield f"{name}: columns", words.plain(entry.get("columns"))
         for output, declared in (entry.get("outputs") or {}).items():
-            plain = {k: v for k, v in declared.items() if k not in ("levels", "type")}
+            plain = {k: v for k, v in declared.items() if k not in ("levels", "type", "is_primary")}
             if plain:
                 yield f"{name}.{output}", words.plain(plain)
 

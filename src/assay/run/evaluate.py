@@ -12,6 +12,7 @@ from assay import sync
 from assay.errors import RunError, SetupError
 from assay.judge.base import Judge
 from assay.judge.cache import Cached, ReplyStore, cache_path
+from assay.judge.connection import Connection
 from assay.judge.limits import Limited
 from assay.run.directory import make_directory
 from assay.run.engine import Engine, Progress, Task
@@ -83,6 +84,7 @@ async def _execute_and_show(plan: Plan, progress: Progress) -> Run:
 
 async def execute(plan: Plan, progress: Progress) -> Run:
     """Make the calls, write the run, sum it up."""
+    await _reach(plan)
     directory = _resumed(plan)
     if plan.target is not None and not plan.bindings and not bind_as_before(plan, directory):
         await try_target(plan)
@@ -90,8 +92,9 @@ async def execute(plan: Plan, progress: Progress) -> Run:
         label = plan.options.name or "-".join(plan.evaluators)
         directory = make_directory(Path(plan.options.runs), label)
     lock = Lock(directory)
-    store = ReplyStore(cache_path()) if plan.uses_cache() else None
+    store: ReplyStore | None = None
     try:
+        store = ReplyStore(cache_path()) if plan.uses_cache() else None
         header = make_header(plan, directory)
         write_json(directory / HEADER, header)
         (directory / SUMMARY).unlink(missing_ok=True)
@@ -112,6 +115,14 @@ async def execute(plan: Plan, progress: Progress) -> Run:
             embedder = getattr(evaluator, "embedder", None)
             if embedder is not None:
                 await embedder.close()
+
+
+async def _reach(plan: Plan) -> None:
+    """Try every judge's address and login: neither a call nor a directory is made for nothing."""
+    for judge in plan.distinct_judges():
+        connection = judge.judge if isinstance(judge, Limited) else judge
+        if isinstance(connection, Connection):
+            await connection.reach()
 
 
 async def _run_engine(

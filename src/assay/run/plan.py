@@ -64,11 +64,14 @@ class Options:
             "embedder",
             "reask",
             "max_in_flight",
+            "cache",
+            "timeout",
+            "row_timeout",
         )
         return {
             name: str(value) if isinstance(value, Path) else value
             for name in kept
-            if isinstance(value := getattr(self, name), str | int | Mapping | Path)
+            if isinstance(value := getattr(self, name), str | int | float | Mapping | Path)
         }
 
 

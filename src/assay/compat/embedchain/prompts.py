@@ -11,7 +11,7 @@ from typing import Any
 from assay.errors import SetupError
 from assay.metric.expressions import Expression, compile_expression
 from assay.metric.multistep import MetricEvaluator
-from assay.metric.steps import PromptStep
+from assay.metric.promptstep import PromptStep
 from assay.prompty import Prompty, load
 
 _SEVERAL = Path(__file__).parents[1] / "prompts" / "questions.prompty"
