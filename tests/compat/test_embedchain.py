@@ -263,7 +263,8 @@ def test_ones_own_metric() -> None:
     assert [one.score for one in found] == [0.5, 0.25, None]
     assert found[2].status == "invalid"
     data = [{"question": "q", "answer": one.answer, "contexts": ["c"]} for one in rows[:2]]
-    run = assay.evaluate(data, [Shorter()])
+    shorter: Any = Shorter()
+    run = assay.evaluate(data, [shorter])
     assert run.metrics["shorter.shorter"]["mean"] == 0.375
 
 

@@ -138,7 +138,8 @@ class Overlap:
 
 def test_a_class_with_evaluate_scores_row_by_row(folder: Path) -> None:
     rows = [{"query": "a b", "response": "a b"}, {"query": "a b", "response": "a c"}]
-    run = assay.evaluate(rows, [Overlap()])
+    overlap: Any = Overlap()
+    run = assay.evaluate(rows, [overlap])
     assert [line["outputs"] for line in runs.journal(run.directory)] == [
         {"overlap": 1.0},
         {"overlap": 0.5},

@@ -21,6 +21,7 @@ from assay.metric.multistep import MetricEvaluator
 from assay.metric.score import Score
 from assay.prompty import load
 from assay.prompty.check import check_file
+from assay.run.progress import Silent
 from tests.support.server import Answer, JudgeServer, Request, completion
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,8 @@ METRICS = sorted(path.parent.name for path in EVALUATORS.glob(f"*/{METRIC_FILE}"
 PROMPTS = sorted(EVALUATORS.glob("*/*.prompty"))
 
 Row = dict[str, Any]
+
+RAGAS_QUESTION = "Write a question that it answers, and say"
 
 OURS = {
     "faithfulness",
@@ -258,3 +261,52 @@ def test_nothing_is_wrong_with_a_prompt(path: Path) -> None:
 def test_every_prompt_is_used() -> None:
     used = {place for name in METRICS for place in metric(name).describe()["prompts"]}
     assert used == {f"{path.parent.name}/{path.name}" for path in PROMPTS}
+
+
+def test_every_metric_runs_on_the_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wordllama")
+    monkeypatch.chdir(tmp_path)
+    entries = [{"index": n, "reason": "r", "verdict": "yes"} for n in range(1, 60)]
+    reply = {
+        "claims": ["a claim"],
+        "verdicts": entries,
+        "noncommittal": "no",
+        "questions": ["a question"],
+        "reason": "r",
+        "verdict": "no",
+        "entities": ["a name"],
+        "needed": [1],
+        "score": 4,
+        "statements": [{"verdict": 1}],
+        "classifications": [{"attributed": 1}],
+        "truths": ["a truth"],
+        **{key: [{"statement": "s"}] for key in ("TP", "FP", "FN")},
+    }
+    judge = assay.ScriptedJudge(
+        [
+            {"when": "You copy sentences", "reply": "Copied."},
+            {"when": "You take an answer apart", "reply": "a claim"},
+            {"when": "You check statements against a context, one", "reply": "1"},
+            {"when": "Write the one question", "reply": "A question?"},
+            {"when": RAGAS_QUESTION, "reply": '{"question": "A question?", "noncommittal": 0}'},
+            {"reply": json.dumps(reply)},
+        ]
+    )
+    run = assay.evaluate(
+        ROOT / "datasets" / "support_desk.jsonl",
+        METRICS,
+        judge=judge,
+        embedder="baseline",
+        limit=4,
+        progress=Silent(),
+    )
+    values = {key.rpartition(".")[0]: found for key, found in run.metrics.items()}
+    assert set(values) == set(METRICS)
+    for name, found in values.items():
+        if name in ("geval", "deepeval.geval"):  # a script gives no log-probabilities
+            assert (found["n"], found["invalid"]) == (4, 4)
+        else:
+            assert (found["n"], found["scored"]) == (4, 4), name
+    assert values["faithfulness"]["mean"] == 1
+    assert values["context_precision"]["mean"] == 0
+    assert values["ragas.answer_relevancy"]["mean"] < 1

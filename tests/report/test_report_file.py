@@ -58,6 +58,25 @@ def test_messages_are_those_that_were_sent(run: assay.Run) -> None:
             assert roles == ["system", "user", "assistant", "user"]
 
 
+def test_messages_of_a_metric_of_several_steps(tmp_path: Path) -> None:
+    def judge(messages: Any) -> str:
+        if '"verdicts"' not in messages[0]["content"]:
+            return '{"claims": ["one", "two"]}'
+        found = [{"index": n, "reason": "so", "verdict": "yes"} for n in (1, 2)]
+        return json.dumps({"verdicts": found})
+
+    rows = [{**row, "contexts": ["a passage", " ", "another"]} for row in runs.rows(2)]
+    run = make_run(
+        tmp_path, "steps", data=rows, metric="faithfulness", judge=assay.ScriptedJudge(judge)
+    )
+    messages = Messages(run)
+    for line, (record,) in run.records():
+        assert record is not None
+        told = messages.of("faithfulness", record["calls"], RowTexts(line["columns"]))
+        assert [[message[0] for message in call] for call in told] == [["system", "user"]] * 2
+    assert messages.description("faithfulness").startswith("Share of the response's claims")
+
+
 def test_messages_that_would_be_others_are_not_shown(run: assay.Run) -> None:
     line, (record,) = next(iter(run.records()))
     assert record is not None

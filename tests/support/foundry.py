@@ -209,8 +209,10 @@ class FakeFoundry:
         is_openai = http.path.startswith(f"{PREFIX}/openai/")
         if is_openai and "api-version" in http.query:
             raise Refusal(400, "BadRequest", "api-version is not allowed here")
-        if not is_openai and http.query.get("api-version") != "v1":
-            raise Refusal(400, "MissingApiVersionParameter", "api-version=v1 is required")
+        is_old = http.path.startswith(f"{PREFIX}/evaluation")
+        version = "2025-11-15-preview" if is_old else "v1"
+        if not is_openai and http.query.get("api-version") != version:
+            raise Refusal(400, "MissingApiVersionParameter", f"it must be {version}")
 
     def _routes(self) -> list[tuple[str, str, Handler]]:
         versions = f"{PREFIX}/evaluators/{{name}}/versions"
@@ -233,6 +235,14 @@ class FakeFoundry:
             ("POST", f"{evals}/{{eval}}/runs", self._create_run),
             ("GET", run, self._get_run),
             ("GET", f"{run}/output_items", self._list_items),
+            (
+                "POST",
+                f"{PREFIX}/evaluationResults/{{name}}/versions/1/startPendingUpload",
+                self._old,
+            ),
+            ("PATCH", f"{PREFIX}/evaluationResults/{{name}}/versions/1", self._old),
+            ("POST", f"{PREFIX}/evaluations/runs:upload", self._old),
+            ("PATCH", f"{PREFIX}/evaluations/runs:updateUpload/{{id}}", self._old),
         ]
 
     async def _unknown(self, http: web.Request, body: Any) -> web.Response:
@@ -442,6 +452,21 @@ class FakeFoundry:
     async def _list_items(self, http: web.Request, body: Any) -> web.Response:
         items = [self.spoil(dict(item)) for item in reversed(self.items[self._run(http)["id"]])]
         return _page(http, [item for item in items if item is not None])
+
+    # The old portal's way, of azure-ai-evaluation.
+
+    async def _old(self, http: web.Request, body: Any) -> web.Response:
+        if http.path.endswith("/startPendingUpload"):
+            container = f"{self.origin}/store/old"
+            credential = {"sasUri": f"{container}?sv=1&{SIGNATURE}", "type": "SAS"}
+            reference = {"blobUri": container, "credential": credential}
+            return _json({"blobReferenceForConsumption": reference, "pendingUploadId": "u"})
+        if "/evaluationResults/" in http.path:
+            return _json({**body, "id": "result-1", "name": "result", "version": "1"})
+        if http.path.endswith("runs:upload"):
+            return _json({**body, "id": "old-1"})
+        link = {"AiStudioEvaluationUri": "https://ai.azure.com/build/evaluation/old-1"}
+        return _json({**body, "id": "old-1", "properties": link})
 
 
 def _json(value: Any, status: int = 200) -> web.Response:

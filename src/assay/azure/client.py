@@ -42,12 +42,14 @@ class Patience:
 
 
 class Client:
-    """JSON calls to one project. To be used as `async with`."""
+    """JSON calls to one address, for whose `scope` it logs in. To be used as `async with`."""
 
-    def __init__(self, project: Foundry, patience: Patience | None = None) -> None:
+    def __init__(
+        self, project: Foundry, patience: Patience | None = None, scope: str = SCOPE
+    ) -> None:
         self.project = project
         self.patience = patience or Patience()
-        self._login = Entra(project.endpoint, project.credential, SCOPE)
+        self._login = Entra(project.endpoint, project.credential, scope)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -206,7 +208,7 @@ class Client:
         except JudgeError as error:
             raise UploadError(
                 f"{step.title} failed: {error}; log in with az login, give credential=, or set "
-                f"AZURE_AI_PROJECT_TOKEN to a token for {SCOPE}",
+                f"AZURE_AI_PROJECT_TOKEN to a token for {self._login.scope}",
                 step=step,
             ) from None
 

@@ -33,26 +33,30 @@ async def log_run(
     *,
     deployment: str | None = None,
     string_checks: bool = True,
+    classic: bool = False,
     patience: Patience | None = None,
     tell: Tell = _silent,
 ) -> dict[str, Any]:
     """Upload a run directory, wait for the service, compare what came back.
+
+    classic: the old portal's way, also for an endpoint; hub projects know no other.
 
     The same run is never made twice: a repeat goes on where the last one stopped. Raises
     UploadError that says how to repeat; the run directory is complete in any case.
     """
     run = Run(directory)
     try:
-        if isinstance(project, Hub):
-            from assay.azure.classic import log_hub
+        if classic or isinstance(project, Hub):
+            from assay.azure.classic import log_classic
 
-            return await log_hub(run, project, tell)
+            return await log_classic(run, project, tell)
         with outline_of(run, project, deployment=deployment, string_checks=string_checks) as found:
             return await _log_foundry(found, project, patience or Patience(), tell)
     except UploadError as error:
         again = f"assay upload {shlex.quote(str(directory))} --azure-ai-project"
+        where = shlex.quote(project.label) + (" --classic" if classic else "")
         told = UploadError(
-            f"{error}. Nothing is lost; repeat with: {again} {shlex.quote(project.label)}",
+            f"{error}. Nothing is lost; repeat with: {again} {where}",
             status=error.status,
             step=error.step,
         )

@@ -105,13 +105,14 @@ def preview_run(
     *,
     deployment: str | None = None,
     string_checks: bool = True,
+    classic: bool = False,
 ) -> dict[str, Any]:
     """Every payload of an upload, without any call. Versions and ids come from the service."""
     run = Run(directory)
-    if isinstance(project, Hub):
-        from assay.azure.classic import preview_hub
+    if classic or isinstance(project, Hub):
+        from assay.azure.classic import preview_classic
 
-        return preview_hub(run, project)
+        return preview_classic(run, project)
     with outline_of(run, project, deployment=deployment, string_checks=string_checks) as found:
         versions = {body.name: "<version>" for body in found.evaluators}
         return {

@@ -27,6 +27,9 @@ def upload(
     string_checks: Annotated[
         bool, typer.Option(help="Check pass and fail as words, too, where every row has a score.")
     ] = True,
+    classic: Annotated[
+        bool, typer.Option("--classic", help="The old portal's way, for an endpoint as well.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be sent; make no call.")
     ] = False,
@@ -41,7 +44,7 @@ def upload(
 
     azure = edge("azure")
     project = azure.find_project(azure_ai_project)
-    given = {"deployment": deployment, "string_checks": string_checks}
+    given = {"deployment": deployment, "string_checks": string_checks, "classic": classic}
     if dry_run:
         print_json(azure.preview_run(run, project, **given))
         return

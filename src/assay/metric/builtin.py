@@ -254,4 +254,5 @@ def _evaluator(
         source=name,
         revision=hashlib.sha256(inspect.getsource(module).encode()).hexdigest()[:16],
         preflight=preflight,
+        quick=True,
     )

@@ -5,9 +5,11 @@ python -m assay.metric.catalogue > docs/metrics.md
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
+from assay.metric.functions import FUNCTIONS
 from assay.metric.registry import load, shipped
 
 _INTRO = """# The metrics
@@ -23,9 +25,9 @@ copied to `./evaluators` and edited there; those without a judge are Python. Thi
 - **range**: of the number, and from where on it passes.
 
 Short names are ours: denominators are claims and never the verdicts that happened to come back, a
-side that is empty is 0 where that is the truth, nothing on either side is not applicable, and a word
-outside the vocabulary makes the score invalid. A name with a library in front gives that library's
-number, where it gives one; [crosscheck.md](crosscheck.md) has both side by side, and
+side that is empty is 0 where that is the truth, nothing on either side is not applicable, and a
+word outside the vocabulary makes the score invalid. A name with a library in front gives that
+library's number, where it gives one; [crosscheck.md](crosscheck.md) has both side by side, and
 [metric-yaml.md](metric-yaml.md) tells how a metric is written.
 """
 
@@ -51,6 +53,25 @@ def document() -> str:
     order = [*_FAMILIES.values(), *sorted(groups)]
     titles = dict.fromkeys(title for title in order if title in groups)
     return "\n".join([_INTRO, *(_section(title, groups[title]) for title in titles)])
+
+
+def functions() -> str:
+    """The rows of docs/metric-yaml.md that tell what an expression may call."""
+    ours = {name: f for name, f in FUNCTIONS.items() if inspect.isfunction(f)}
+    rows = [f"| `{name}({_parameters(f)})` | {_first_line(f)} |" for name, f in ours.items()]
+    plain = ", ".join(f"`{name}`" for name in FUNCTIONS if name not in ours)
+    return "\n".join([*rows, f"| {plain} | as in Python |"])
+
+
+def _parameters(function: Any) -> str:
+    found = inspect.signature(function).parameters.values()
+    empty = inspect.Parameter.empty
+    return ", ".join(p.name if p.default is empty else f"{p.name}={p.default}" for p in found)
+
+
+def _first_line(function: Any) -> str:
+    text = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
+    return text.replace("|", "/").replace("Raises Undefined", "No value")
 
 
 def _section(title: str, evaluators: Iterable[Any]) -> str:

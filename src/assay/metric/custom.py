@@ -14,9 +14,9 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, Protocol, TypeVar, overload
 
 from assay.errors import SetupError
 from assay.metric.columns import FAMILIES, alias_of
@@ -129,6 +129,12 @@ def from_object(source: Any, name: str | None = None) -> FunctionEvaluator:
     )
 
 
+class Evaluates(Protocol):
+    """An object that scores a data set, as Embedchain's metrics do."""
+
+    def evaluate(self, dataset: Any, /) -> Any: ...
+
+
 class Row(dict[str, Any]):
     """One row for `evaluate(dataset)`: keys are also attributes, and the names the libraries
     use for the same thing are understood (`question` for `query`, `contexts` for `context`)."""
@@ -187,8 +193,6 @@ def from_file(source: str) -> FunctionEvaluator:
         known = [key for key, value in vars(module).items() if _is_own(module, key, value)]
         raise SetupError(f"{path} has no {name!r}; it has {', '.join(known) or 'no function'}")
     made = found if isinstance(found, FunctionEvaluator) else from_object(found)
-    from dataclasses import replace
-
     text = path.read_bytes()
     return replace(made, source=source, revision=hashlib.sha256(text).hexdigest()[:16])
 

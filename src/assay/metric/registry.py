@@ -11,7 +11,7 @@ from typing import Any
 from assay.errors import SetupError
 from assay.judge.base import Judge
 from assay.metric.builtin import builtin, names
-from assay.metric.custom import from_file, from_object, is_python
+from assay.metric.custom import Evaluates, from_file, from_object, is_python
 from assay.metric.evaluator import Evaluator, PromptEvaluator
 from assay.metric.metricfile import METRIC_FILE, load_metric
 from assay.prompty import load as load_prompty
@@ -20,7 +20,7 @@ SUFFIX = ".prompty"
 
 
 def load(
-    source: str | Path | Callable[..., Any] | Evaluator,
+    source: str | Path | Callable[..., Any] | Evaluator | Evaluates,
     *,
     judge: str | Judge | None = None,
     name: str | None = None,
