@@ -125,11 +125,8 @@ def test_a_hub_run_that_is_not_there_gets_no_link(
         log(run, project)
     assert "repeat with: assay upload" in str(failure.value)
     assert TOKEN not in str(failure.value)
-    assert (
-        "url" not in (run.directory / "upload.json").read_text()
-        if (run.directory / "upload.json").exists()
-        else True
-    )
+    state = run.directory / "upload.json"
+    assert not state.exists() or "url" not in state.read_text()
     hub.failures.clear()
     assert "/build/evaluation/run-" in log(run, project)["url"]
 

@@ -219,6 +219,7 @@ class FakeFoundry:
         dataset = f"{PREFIX}/datasets/{{name}}/versions/{{version}}"
         evals = f"{PREFIX}/openai/v1/evals"
         run = f"{evals}/{{eval}}/runs/{{run}}"
+        old = f"{PREFIX}/evaluationResults/{{name}}/versions/1"
         return [
             ("GET", f"{PREFIX}/evaluators", self._list_evaluators),
             ("GET", versions, self._list_versions),
@@ -235,12 +236,8 @@ class FakeFoundry:
             ("POST", f"{evals}/{{eval}}/runs", self._create_run),
             ("GET", run, self._get_run),
             ("GET", f"{run}/output_items", self._list_items),
-            (
-                "POST",
-                f"{PREFIX}/evaluationResults/{{name}}/versions/1/startPendingUpload",
-                self._old,
-            ),
-            ("PATCH", f"{PREFIX}/evaluationResults/{{name}}/versions/1", self._old),
+            ("POST", f"{old}/startPendingUpload", self._old),
+            ("PATCH", old, self._old),
             ("POST", f"{PREFIX}/evaluations/runs:upload", self._old),
             ("PATCH", f"{PREFIX}/evaluations/runs:updateUpload/{{id}}", self._old),
         ]

@@ -20,6 +20,7 @@ from assay.cli.list import list_
 from assay.cli.report import report
 from assay.cli.rescore import rescore
 from assay.cli.run import run
+from assay.cli.serve import serve
 from assay.cli.try_ import try_
 from assay.cli.upload import upload
 from assay.cli.view import view
@@ -45,6 +46,7 @@ app.command("convert")(convert)
 app.command("list")(list_)
 app.command("cache")(cache)
 app.command("upload")(upload)
+app.command("serve")(serve)
 
 
 @app.callback(invoke_without_command=True)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assay import sync
 from assay.errors import SetupError
 from assay.judge import wire
 from assay.judge.base import Judge
-from assay.judge.connection import Connection
 from assay.judge.credential import Credential, Entra, Key, NoCredential
 from assay.judge.embed import Embedder, WireEmbedder, resolve_embedder
 from assay.judge.limits import Limited
@@ -45,22 +41,10 @@ def judge_of(model_config: Any, credential: Any = None) -> Judge:
     found = _settings(model_config)
     kind = str(found.get("type") or "").lower()
     if kind in _AZURE_TYPES or (not kind and ("azure_endpoint" in found or "model" not in found)):
-        return owned(_azure(found, credential))
+        return Limited(_azure(found, credential))
     if kind in ("", "openai"):
-        return owned(_openai(found, credential))
+        return Limited(_openai(found, credential))
     raise SetupError(f"model_config: type is azure_openai or openai, not {found['type']!r}")
-
-
-def owned(judge: Judge) -> Judge:
-    """`judge` within limits, its connections given back once nobody holds it any more."""
-    limited = Limited(judge)
-    weakref.finalize(limited, _give_back, judge)
-    return limited
-
-
-def _give_back(judge: Judge | Connection) -> None:
-    # Not waited for: this may be called from anywhere, also from the loop's own thread.
-    asyncio.run_coroutine_threadsafe(judge.close(), sync._loop())
 
 
 def for_reasoning(prompty: Prompty) -> Prompty:
@@ -149,8 +133,8 @@ def openai_judge(model: str, api_key: str | None) -> Judge:
     Raises SetupError where there is no key.
     """
     if ":" in model and api_key is None:
-        return owned(resolve(model))
-    return owned(_openai_model(model, api_key))
+        return Limited(resolve(model))
+    return Limited(_openai_model(model, api_key))
 
 
 def embedder_of(name: str, api_key: str | None) -> Embedder:
@@ -161,8 +145,6 @@ def embedder_of(name: str, api_key: str | None) -> Embedder:
         judge = _openai_model(name, api_key)
         assert isinstance(judge, wire.OpenAIJudge)
         found = WireEmbedder.from_judge(judge)
-    if isinstance(found, WireEmbedder):
-        weakref.finalize(found, _give_back, found.connection)
     return found
 
 

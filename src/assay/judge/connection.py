@@ -8,6 +8,7 @@ import io
 import json
 import os
 import time
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -153,6 +154,7 @@ class Connection:
                 trust_env=not _is_loopback(self.url),
             )
             self._sessions[loop] = session
+            weakref.finalize(self, _give_back, loop, session)
         return session
 
 
@@ -163,3 +165,15 @@ def _is_loopback(url: str) -> bool:
 def _sent(data: bytes) -> bytes | io.BytesIO:
     """A body as aiohttp wants it: of a large one, bytes would hold up the event loop."""
     return data if len(data) < 2**20 else io.BytesIO(data)
+
+
+def _give_back(loop: asyncio.AbstractEventLoop, session: aiohttp.ClientSession) -> None:
+    """Close the session of a connection that nobody holds any more, or when the process ends."""
+    if session.closed or not loop.is_running():
+        return
+    closing = asyncio.run_coroutine_threadsafe(session.close(), loop)
+    with contextlib.suppress(RuntimeError):
+        if asyncio.get_running_loop() is loop:
+            return  # it cannot be waited for from within
+    with contextlib.suppress(TimeoutError):
+        closing.result(timeout=1.0)

@@ -177,6 +177,7 @@ def _load_all(evaluators: Any) -> dict[str, Evaluator]:
         named = list(evaluators.items())
     else:
         single = isinstance(evaluators, str | Path) or callable(evaluators)
+        single = single or hasattr(evaluators, "evaluate")
         named = [(None, source) for source in ([evaluators] if single else evaluators)]
     chosen: dict[str, Evaluator] = {}
     for name, source in named:

@@ -1,0 +1,240 @@
+"""Metrics as an endpoint evaluator of Foundry: one row a request, answered within its 30 seconds.
+
+POST / (one metric), /NAME or /NAME/OUTPUT. The key, where one is set, is in the header `api-key`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import SetupError
+from assay.judge.base import Judge
+from assay.judge.resolve import resolve
+from assay.metric.columns import alias_of
+from assay.metric.evaluator import Evaluator, PromptEvaluator
+from assay.metric.registry import load
+from assay.metric.score import Score, declared_or_inferred
+from assay.prompty import Output
+from assay.run.engine import score_row
+from assay.run.plan import Options, limited
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+KEY = "ASSAY_SERVE_KEY"
+VERSION = "0.0.1"
+BUDGET = 28.0
+"""Seconds for one row: Foundry hangs up after 30."""
+
+_LARGEST = 8 * 2**20
+
+
+@dataclass(frozen=True)
+class Served:
+    """A metric with the judge that answers for it."""
+
+    evaluator: Evaluator
+    judge: Judge | None
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Answers requests for its metrics. key: what a caller must send; None asks for none."""
+
+    served: Mapping[str, Served]
+    key: str | None = field(default=None, repr=False)
+    budget: float = BUDGET
+
+    async def answer(
+        self, name: str | None, output: str | None, body: Any
+    ) -> tuple[int, dict[str, Any]]:
+        """HTTP status and body for one request's."""
+        chosen = self._chosen(name, body)
+        if chosen is None:
+            known = ", ".join(f"/{known}" for known in self.served)
+            return 404, failed("unknown_evaluator", f"there is {known}")
+        item = body.get("data", {}).get("item") if _has_item(body) else None
+        if not isinstance(item, Mapping):
+            return 400, failed("bad_request", "the body has no object at data.item")
+        if body.get("evaluation_level") == "conversation":
+            return 400, failed("bad_request", "this endpoint judges turns, not conversations")
+        evaluator = chosen.evaluator
+        if output is not None and output not in evaluator.outputs:
+            return 404, failed("unknown_output", f"{evaluator.name} has no output {output!r}")
+        score = await score_row(
+            evaluator, bound(evaluator, item), chosen.judge, reask=1, timeout=self.budget
+        )
+        return 200, reply_of(score, evaluator.outputs, output)
+
+    def _chosen(self, name: str | None, body: Any) -> Served | None:
+        if name is not None:
+            return self.served.get(name)
+        if len(self.served) == 1:
+            return next(iter(self.served.values()))
+        return self.served.get(str(body.get("evaluator_name"))) if isinstance(body, dict) else None
+
+    async def close(self) -> None:
+        """Let go of the judges' connections."""
+        for found in self.served.values():
+            if found.judge is not None:
+                await found.judge.close()
+
+
+def make_endpoint(
+    sources: Sequence[Any],
+    *,
+    judge: str | Judge | None = None,
+    base_url: str | None = None,
+    key: str | None = None,
+) -> Endpoint:
+    """Load metrics and their judges. Raises what would fail on every row."""
+    served: dict[str, Served] = {}
+    for source in sources:
+        evaluator: Evaluator = load(source)
+        prompty = evaluator.prompty if isinstance(evaluator, PromptEvaluator) else None
+        chosen = None
+        if evaluator.needs_judge:
+            found = resolve(
+                judge,
+                model=prompty.model if prompty else None,
+                path=prompty.path if prompty else None,
+                base_url=base_url,
+            )
+            chosen = limited(found, Options())
+        evaluator.check(chosen)
+        if evaluator.name in served:
+            raise SetupError(f"two metrics are called {evaluator.name!r}")
+        served[evaluator.name] = Served(evaluator, chosen)
+    return Endpoint(served, key or None)
+
+
+def check_bind(host: str, key: str | None) -> None:
+    """Raises SetupError where others could spend the judge's money: no loopback, and no key."""
+    if not key and not _is_loopback(host):
+        raise SetupError(f"{host} can be reached by others: set {KEY} to a key they must send")
+
+
+def bound(evaluator: Evaluator, item: Mapping[str, Any]) -> dict[str, Any]:
+    """The metric's inputs from a row, under their own or another known name."""
+    found: dict[str, Any] = {}
+    for name in evaluator.inputs:
+        column = name if name in item else alias_of(name, item)
+        if column is not None:
+            found[name] = item[column]
+    return found
+
+
+def reply_of(score: Score, outputs: Mapping[str, Output], wanted: str | None) -> dict[str, Any]:
+    """A score in the words of the contract, its statuses in capitals."""
+    if score.status not in ("scored", "not_applicable"):
+        return failed(score.cause or score.status, score.message or score.status)
+    declared = declared_or_inferred(outputs, score.outputs)
+    scored = [output for output in declared.values() if output.scored]
+    named = [o for o in scored if o.name == wanted] if wanted else []
+    primary = next(iter([*named, *(o for o in scored if o.is_primary), *scored]), None)
+    if primary is None:
+        return failed("no_score", "the metric gives no number")
+    value = score.outputs.get(primary.name) if score.status == "scored" else None
+    verdict = primary.result(value)
+    usage = score.usage
+    return {
+        "schema_version": VERSION,
+        "score": value if isinstance(value, bool | int | float) else None,
+        "reason": score.reason if score.status == "scored" else score.message,
+        "status": "Completed" if score.status == "scored" else "Skipped",
+        "threshold": primary.threshold,
+        "passed": None if verdict is None else verdict == "pass",
+        "properties": {
+            "metric": score.evaluator,
+            "output": primary.name,
+            "cause": score.cause,
+            "outputs": dict(score.outputs),
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+        },
+    }
+
+
+def failed(code: str, message: str) -> dict[str, Any]:
+    """The contract's failure."""
+    error = {"code": code, "message": message}
+    return {"schema_version": VERSION, "status": "Error", "error": error}
+
+
+def application(endpoint: Endpoint) -> web.Application:
+    """The endpoint as an application of aiohttp."""
+    from aiohttp import web
+
+    async def handle(request: web.Request) -> web.Response:
+        refusal = _refusal(endpoint.key, request)
+        if refusal is not None:
+            return refusal
+        try:
+            body = json.loads(await request.read())
+        except ValueError:
+            return web.json_response(failed("bad_request", "the body is not JSON"), status=400)
+        name, output = request.match_info.get("name"), request.match_info.get("output")
+        status, answer = await endpoint.answer(name, output, body)
+        return web.json_response(answer, status=status)
+
+    async def close(_: web.Application) -> None:
+        await endpoint.close()
+
+    app = web.Application(client_max_size=_LARGEST)
+    for path in ("/", "/{name}", "/{name}/{output}"):
+        app.router.add_post(path, handle)
+    app.on_cleanup.append(close)
+    return app
+
+
+async def serve(endpoint: Endpoint, host: str, port: int, ready: Any = None) -> None:
+    """Answer until it is cancelled. `ready` is called with the address."""
+    from aiohttp import web
+
+    check_bind(host, endpoint.key)
+    runner = web.AppRunner(application(endpoint), access_log=None, handler_cancellation=True)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise SetupError(f"{host}:{port} cannot be used: {error.strerror}") from None
+        if ready is not None:
+            shown = f"[{host}]" if ":" in host else host
+            ready(f"http://{shown}:{runner.addresses[0][1]}")
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def _refusal(key: str | None, request: web.Request) -> web.Response | None:
+    """A 401 without the key; a 415 for what a web page could send without being asked."""
+    from aiohttp import web
+
+    if key is not None:
+        given = request.headers.get("api-key", "")
+        if not hmac.compare_digest(given.encode(), key.encode()):
+            answer = failed("unauthorized", "the header api-key is missing or wrong")
+            return web.json_response(answer, status=401)
+    if request.content_type != "application/json":
+        answer = failed("bad_request", "the body must be application/json")
+        return web.json_response(answer, status=415)
+    return None
+
+
+def _has_item(body: Any) -> bool:
+    return isinstance(body, dict) and isinstance(body.get("data"), dict)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
