@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import math
 import threading
@@ -350,7 +351,8 @@ def test_texts_are_cut_and_joined(place: Path) -> None:
 
 
 def test_an_embedder_gives_vectors_and_none_are_kept(place: Path) -> None:
-    pytest.importorskip("wordllama")
+    if importlib.util.find_spec("wordllama") is None:
+        pytest.skip("the extra `baseline` is not installed")
     steps = "  - e: {embed: '[response, response]'}\n"
     evaluator = metric(place, steps, "cosine(e[0], e[1])")
     assert evaluator.needs_embedder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -76,7 +77,7 @@ async def dataset(client: Client, name: str, rows: Rows) -> str:
     if status == 409:  # another upload of the same content was faster
         _, found = await client.call(reading, params=V1)
         return str(_need(found, "id", reading))
-    data_uri = await _put_rows(client, pending, rows, opening)
+    data_uri = await put_pending(client, pending, rows.file, opening)
     closing = Step("registering the dataset", "PATCH", path)
     body = {
         "type": "uri_file",
@@ -89,17 +90,18 @@ async def dataset(client: Client, name: str, rows: Rows) -> str:
     return str(_need(made, "id", closing))
 
 
-async def _put_rows(client: Client, pending: Mapping[str, Any], rows: Rows, step: Step) -> str:
+async def put_pending(client: Client, pending: Mapping[str, Any], file: Path, step: Step) -> str:
+    """A file to where an opened upload says; its address, without the signature."""
     place = pending.get("blobReference") or {}
     sas = str((place.get("credential") or {}).get("sasUri") or "")
     parts = urlsplit(sas)
     if not parts.netloc:
         raise UploadError(f"{step.title}: the answer holds no address to upload to", step=step)
-    file = f"{parts.path.rstrip('/')}/{rows.file.name}"
-    target = f"{parts.scheme}://{parts.netloc}{file}"
-    await client.put_file(f"{target}?{parts.query}", rows.file, f"{parts.netloc}{file}")
+    path = f"{parts.path.rstrip('/')}/{file.name}"
+    target = f"{parts.scheme}://{parts.netloc}{path}"
+    await client.put_file(f"{target}?{parts.query}", file, f"{parts.netloc}{path}")
     blob = str(place.get("blobUri") or "").rstrip("/")
-    return f"{blob}/{rows.file.name}" if blob else target
+    return f"{blob}/{file.name}" if blob else target
 
 
 async def find_eval(client: Client, body: Mapping[str, Any], known: str | None) -> str:

@@ -62,6 +62,17 @@ class HubClient:
                 f"{self.project.label}: missing permission: action {_WRITES_RUNS}, which {_ROLE}"
             )
 
+    async def storage(self) -> str:
+        """How files get into the workspace's storage, in words."""
+        step = self._step("reading the datastores", "GET", f"{self.workspace}/datastores")
+        params = {"api-version": "2024-07-01-preview", "isDefault": "true"}
+        _, found = await self._arm.call(step, params=params)
+        stores = found.get("value") or [{}]
+        settings = (stores[0].get("properties") or {}).get("credentials") or {}
+        if settings.get("credentialsType") == "None":
+            return 'no keys: you need "Storage Blob Data Contributor" on the storage account'
+        return f"by {settings.get('credentialsType') or 'key'}, which the workspace gives"
+
     async def find(self, key: str) -> dict[str, Any] | None:
         """The link and metrics of a finished run that carries this upload's mark."""
         body = {

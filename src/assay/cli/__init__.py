@@ -11,6 +11,7 @@ import sys
 
 import typer
 
+from assay.cli.azure import azure
 from assay.cli.cache import cache
 from assay.cli.check import check
 from assay.cli.compare import compare
@@ -47,6 +48,7 @@ app.command("list")(list_)
 app.command("cache")(cache)
 app.command("upload")(upload)
 app.command("serve")(serve)
+app.add_typer(azure, name="azure")
 
 
 @app.callback(invoke_without_command=True)
