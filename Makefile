@@ -14,8 +14,9 @@ endif
 .PHONY: demo test setup lint type bench clean
 
 demo: $(VENV)/.demo
-	$(BIN)/assay run similarity groundedness relevance datasets/support_desk.jsonl --judge baseline --name demo
 	$(BIN)/assay run similarity groundedness datasets/support_desk.jsonl --judge baseline --target flows/grounded_answer --name demo-target
+	$(BIN)/assay run similarity groundedness relevance f1 rouge datasets/support_desk.jsonl --judge baseline --name demo
+	$(BIN)/assay report
 
 test: setup
 	$(BIN)/python -m pytest

@@ -9,7 +9,10 @@ import typer
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    run: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RUN]", help="A run directory; left out, the latest of runs/."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The file; default RUN/report.html.")
     ] = None,
@@ -18,7 +21,9 @@ def report(
     """Write a run, finished or not, as one HTML file that needs nothing beside it."""
     from assay.run.record import Run
 
-    path = Run(run).report(out)
+    from assay.run.directory import latest_directory
+
+    path = Run(run or latest_directory(Path("runs"))).report(out)
     if open_:
         import webbrowser
 

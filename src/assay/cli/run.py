@@ -79,6 +79,9 @@ def run(
         bool,
         typer.Option("--upload", help="The same, to the project of assay.toml or environment."),
     ] = False,
+    format_: Annotated[
+        str, typer.Option("--format", help="table, or github: Markdown for a pull request.")
+    ] = "table",
     json_: Annotated[bool, typer.Option("--json", help="The summary as JSON on stdout.")] = False,
 ) -> None:
     """Score every row of DATA with every EVALUATOR."""
@@ -86,6 +89,8 @@ def run(
     from assay.cli.upload import find_and_check, upload_finished
     from assay.run.evaluate import evaluate
 
+    if format_ not in ("table", "github"):
+        raise SetupError(f"--format is table or github, not {format_!r}")
     gate = Gate.parse(fail_under or [], min_coverage, max_errors)
     given: dict[str, Any] = {
         "judge": judge,
@@ -119,20 +124,24 @@ def run(
         return
     project = find_and_check(azure_ai_project) if azure_ai_project or upload else None
     finished = evaluate(data, sources, **given)
-    _show(finished, json_)
+    _show(finished, json_, format_)
     code = _exit_code(finished, gate)
     if project is not None and finished.header["status"] == "finished":
         code = upload_finished(finished.directory, project, code)
     sys.exit(code)
 
 
-def _show(run: Run, as_json: bool) -> None:
+def _show(run: Run, as_json: bool, format_: str) -> None:
+    from assay.cli.edge import edge
     from assay.cli.output import print_json
     from assay.cli.table import print_summary
 
     if as_json:
         print_json(run.summary)
-    print_summary(run, sys.stderr if as_json else sys.stdout)
+    if format_ == "github":
+        typer.echo(edge("report").summary_markdown(run), err=as_json)
+    else:
+        print_summary(run, sys.stderr if as_json else sys.stdout)
 
 
 def _exit_code(run: Run, gate: Gate) -> int:

@@ -68,7 +68,7 @@ async def ask(
         if answer.status != "invalid" or len(calls) > reask:
             return answer
         if answer.cause != "truncated":
-            messages = [*messages, *_repair(reply, answer.message)]
+            messages = [*messages, *repair(reply, answer.message)]
         elif not _enlarge(settings):
             return answer
 
@@ -129,7 +129,8 @@ def _enlarge(settings: dict[str, Any]) -> bool:
     return False
 
 
-def _repair(reply: Reply, why: str | None) -> list[Message]:
+def repair(reply: Reply, why: str | None) -> list[Message]:
+    """What is said after an invalid reply: the reply itself, and why it cannot be used."""
     text = reply.text or "\n".join(call["arguments"] for call in reply.tool_calls)
     return [
         {"role": "assistant", "content": text},

@@ -161,7 +161,7 @@ def _again(
 ) -> list[dict[str, Any]] | None:
     """What was sent when a reply could not be used: the same where it was cut off, else with
     the reply and what was wrong with it. None where that is not what was sent."""
-    repair = ask._repair(Reply(text=before.get("reply") or ""), call.get("note"))
+    repair = ask.repair(Reply(text=before.get("reply") or ""), call.get("note"))
     for messages in ([*sent], [*sent, *repair]):
         if ask.messages_sha(messages) == call["messages_sha"]:
             return messages

@@ -7,6 +7,15 @@ from datetime import datetime
 from pathlib import Path
 
 from assay.errors import RunError
+from assay.run.journal import HEADER
+
+
+def latest_directory(folder: Path) -> Path:
+    """The run that was made last. Raises RunError where there is none."""
+    found = sorted(path.parent for path in folder.glob(f"*/{HEADER}"))
+    if not found:
+        raise RunError(f"{folder}/ holds no run; make one with assay run, or name its directory")
+    return found[-1]
 
 
 def make_directory(folder: Path, name: str) -> Path:
