@@ -42,7 +42,9 @@ def test_the_shell_examples_succeed(folder: Path) -> None:
     for command in commands:
         name, *arguments = shlex.split(command, comments=True)
         assert name == "assay"
-        done = execute([sys.executable, "-c", "from assay.cli import main; main()", *arguments], folder)
+        done = execute(
+            [sys.executable, "-c", "from assay.cli import main; main()", *arguments], folder
+        )
         assert done.returncode in (0, 3 if "run" in arguments else 0), f"{command}\n{done.stderr}"
 
 

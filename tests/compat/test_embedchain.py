@@ -6,6 +6,7 @@ than its scale or dropped the row, there is no score and the reason says so.
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import math
 from collections.abc import Sequence
@@ -153,7 +154,8 @@ def test_several_questions_and_a_blank_line(judged: JudgeServer) -> None:
 
 
 def test_the_embedded_embedder(judged: JudgeServer) -> None:
-    pytest.importorskip("wordllama")
+    if importlib.util.find_spec("wordllama") is None:  # importing it sets up the root logger
+        pytest.skip("no wordllama")
     judged.reply = "Where is the library?"
     config = AnswerRelevanceConfig(embedder="baseline")
     rows = [row(question="Where is the library?")]

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 import assay
-from assay.errors import JudgeError
+from assay.errors import JudgeError, SetupError
 from assay.judge.base import Message, Reply
-from assay.judge.limits import Limited
 from assay.judge.resolve import resolve
 from assay.run.progress import Silent
 from tests.support import runs
@@ -217,15 +216,9 @@ def test_a_server_that_dies_and_comes_back_costs_no_row(metric: Path, server: Ju
 
 def test_an_address_where_nobody_listens(metric: Path, server: JudgeServer) -> None:
     server.stop()
-    judge = Limited(resolve("openai:test", base_url=server.url), tries=2)
-    run = evaluate(3, metric, server, judge=judge)
-    assert statuses(run, 3) == ["error"] * 3
-    for row in run.rows():
-        assert row["outputs.on_topic.cause"] == "connection"
-        reason = row["outputs.on_topic.score_reason"]
-        assert f"the connection to openai:test at 127.0.0.1:{server.port} failed" in reason
-        assert reason.endswith("(after 2 tries)")
-    assert run.metrics["on_topic.score"]["mean"] is None
+    with pytest.raises(SetupError, match=rf"127.0.0.1:{server.port} cannot be reached"):
+        evaluate(3, metric, server, judge=resolve("openai:test", base_url=server.url))
+    assert not Path("runs").exists()
 
 
 # --- a full disk ---------------------------------------------------------------------------------

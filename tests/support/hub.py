@@ -41,6 +41,7 @@ class FakeHub:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._halt: asyncio.Event | None = None
         self._port = 0
+        self._tunnels: set[asyncio.Task[Any]] = set()
 
     def __enter__(self) -> Self:
         ready = threading.Event()
@@ -72,19 +73,30 @@ class FakeHub:
         ready.set()
         await self._halt.wait()
         tunnel.close()
+        tunnels = list(self._tunnels)
+        for task in tunnels:
+            task.cancel()
+        await asyncio.gather(*tunnels, return_exceptions=True)
         await runner.cleanup()
 
     async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """CONNECT to any host leads to the TLS server."""
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        task = asyncio.current_task()
+        assert task is not None
+        self._tunnels.add(task)
+        ends = [writer]
+        try:
             await reader.readuntil(b"\r\n\r\n")
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             inner, outer = await asyncio.open_connection("127.0.0.1", self._port)
-            try:
-                await asyncio.gather(_pump(reader, outer), _pump(inner, writer))
-            finally:
-                outer.close()
-        writer.close()
+            ends.append(outer)
+            await asyncio.gather(_pump(reader, outer), _pump(inner, writer))
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # either side may go away at any time
+        finally:
+            for end in ends:
+                end.transport.abort()
+            self._tunnels.discard(task)
 
     def fail(self, method: str, path: str, status: int) -> None:
         """Let the calls whose path matches fail from now on."""

@@ -57,7 +57,7 @@ def check(
             _fix(file)
     findings: list[Finding] = []
     for file in files:
-        findings += CHECKERS[file.suffix](file)
+        findings += CHECKERS[_kind(file)](file)
         if attack and file.suffix == ".prompty":
             findings += _attack(file, sys.stdout if form is Format.text else sys.stderr)
     _print(findings, form, len(files))
@@ -72,8 +72,22 @@ def _check_prompty(path: Path) -> list[Finding]:
     return check_file(path)
 
 
-CHECKERS: Mapping[str, Callable[[Path], list[Finding]]] = {".prompty": _check_prompty}
-"""How each kind of file is checked, by its suffix."""
+def _check_metric(path: Path) -> list[Finding]:
+    from assay.metric.check import check_metric_file
+    from assay.prompty.check import Finding
+
+    return [Finding(str(path), *found) for found in check_metric_file(path)]
+
+
+CHECKERS: Mapping[str, Callable[[Path], list[Finding]]] = {
+    ".prompty": _check_prompty,
+    "metric.yaml": _check_metric,
+}
+"""How each kind of file is checked, by its suffix or its name."""
+
+
+def _kind(path: Path) -> str:
+    return path.name if path.name in CHECKERS else path.suffix
 
 
 def _files(paths: list[Path]) -> list[Path]:
@@ -88,7 +102,7 @@ def _files(paths: list[Path]) -> list[Path]:
             found += inside
         elif not path.exists():
             _stop(f"{path}: no such file")
-        elif path.suffix not in CHECKERS:
+        elif _kind(path) not in CHECKERS:
             _stop(f"{path}: only {', '.join(CHECKERS)} files can be checked")
         else:
             found.append(path)
@@ -99,7 +113,7 @@ def _walk(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
         for name in sorted(names):
-            if Path(name).suffix in CHECKERS:
+            if _kind(Path(name)) in CHECKERS:
                 yield Path(root, name)
 
 

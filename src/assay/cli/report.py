@@ -19,9 +19,8 @@ def report(
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Write a run, finished or not, as one HTML file that needs nothing beside it."""
-    from assay.run.record import Run
-
     from assay.run.directory import latest_directory
+    from assay.run.record import Run
 
     path = Run(run or latest_directory(Path("runs"))).report(out)
     if open_:

@@ -12,20 +12,10 @@ from assay.metric.metricfile import load_metric, places
 from assay.metric.multistep import MetricEvaluator
 from assay.metric.promptstep import PromptStep
 from assay.metric.steps import EmbedStep, MapStep, Step, StopStep, ValueStep
+from assay.prompty.check.codes import CODES
 
 Found = tuple[int, int, str, str, str]
 """Line, column, severity, code, message."""
-
-CODES = {
-    "metric": ("error", "a metric.yaml that cannot be used"),
-    "metric-no-threshold": ("warning", "a metric whose output has no threshold: nothing passes"),
-    "metric-no-scale": ("warning", "a metric whose output has no minimum and maximum"),
-    "metric-no-policy": ("warning", "a list that is divided by, and no stop for when it is empty"),
-    "metric-unused-step": ("warning", "a step that neither another step nor the score uses"),
-    "metric-unused-input": ("warning", "an input that no step uses"),
-    "metric-long-level": ("info", "a distribution over levels of more than one digit"),
-}
-"""Code to severity and meaning, as `assay check` lists them."""
 
 
 def check_metric_file(path: str | Path) -> list[Found]:
@@ -40,7 +30,7 @@ def check_metric_file(path: str | Path) -> list[Found]:
         line, column = (1, 1) if elsewhere else (error.line or 1, error.column or 1)
         return [(line, column, "error", "metric", message)]
     found = [
-        (*places(evaluator.text, *where), CODES[code][0], code, message)
+        (*places(evaluator.text, *where), CODES[code].severity, code, message)
         for code, message, where in _findings(evaluator)
     ]
     return sorted(found)

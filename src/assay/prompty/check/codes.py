@@ -80,4 +80,12 @@ CODES: Mapping[str, Code] = {
     "attack": Code("error", "a hostile value changed the messages (`--attack`)"),
     # The ignore comments themselves.
     "unknown-code": Code("warning", "an `assay: ignore` comment names no known code"),
+    # A metric.yaml.
+    "metric": Code("error", "a metric.yaml that cannot be used"),
+    "metric-no-threshold": Code("warning", "a metric without a threshold: nothing passes"),
+    "metric-no-scale": Code("warning", "a metric whose output has no minimum and maximum"),
+    "metric-no-policy": Code("warning", "a list that is divided by, with no stop for empty ones"),
+    "metric-unused-step": Code("warning", "a step that no other step and no score uses"),
+    "metric-unused-input": Code("warning", "an input that no step uses"),
+    "metric-long-level": Code("info", "a distribution over levels of more than one digit"),
 }
