@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from assay.errors import PromptyError
-from assay.metric.check import CODES, check_metric_file
+from assay.metric.check import check_metric_file
 from assay.metric.metricfile import load_metric
 from assay.metric.registry import find, shipped
+from assay.prompty.check.codes import CODES
 
 ASK = """---
 inputs:
@@ -256,7 +257,7 @@ def test_what_will_surprise_somebody(
     place.write_text(WHOLE.replace(before, after))
     found = check_metric_file(place)
     assert [(f[0], f[3]) for f in found] == ([(line, code)] if code else [])
-    assert all(CODES[f[3]][0] == f[2] and f[4] for f in found)
+    assert all(CODES[f[3]].severity == f[2] and f[4] for f in found)
 
 
 def test_a_level_of_two_digits_is_said(place: Path) -> None:
