@@ -1,4 +1,4 @@
-"""Both directions of interop with azure-ai-evaluation, by the package itself where it is installed."""
+"""Both directions of interop with azure-ai-evaluation, where the package is installed."""
 
 from __future__ import annotations
 
@@ -52,9 +52,14 @@ def test_their_column_mapping(tmp_path: Path) -> None:
 
 
 def test_their_evaluators_in_ours() -> None:
+    f1 = evaluation.F1ScoreEvaluator()
+
+    def f1_score(response: str, ground_truth: str) -> Any:
+        return f1(response=response, ground_truth=ground_truth)
+
     rows = [
         {"response": "the capital is Lima", "ground_truth": "the capital is Lima"},
         {"response": "nobody knows", "ground_truth": "the capital is Lima"},
     ]
-    run = assay.evaluate(rows, {"f1": evaluation.F1ScoreEvaluator()}, progress=Silent())
+    run = assay.evaluate(rows, {"f1": f1_score}, progress=Silent())
     assert [row["outputs.f1.f1_score"] for row in run.rows()] == [1.0, 0.0]

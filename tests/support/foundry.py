@@ -280,6 +280,12 @@ class FakeFoundry:
                 raise Refusal(400, "BadRequest", "deployment_name and pass_threshold are required")
             if len(definition["code_text"]) > 256 * 1024:
                 raise Refusal(400, "BadRequest", "the source is too long")
+        if definition.get("type") == "prompt":
+            required = set(definition["init_parameters"].get("required", ()))
+            if not definition.get("prompt_text") or required != {"deployment_name", "threshold"}:
+                raise Refusal(400, "BadRequest", "prompt_text and its parameters are required")
+        if definition.get("type") == "endpoint" and not definition.get("connection_name"):
+            raise Refusal(400, "BadRequest", "an endpoint needs connection_name")
         versions = self.evaluators.setdefault(name, [])
         version = str(len(versions) + 1)
         made = _floats({**body, "name": name, "version": version, "id": f"azureai://{name}"})

@@ -59,7 +59,7 @@ def _is_same(version: Mapping[str, Any], wanted: EvaluatorBody) -> bool:
     metadata, definition = version.get("metadata") or {}, version.get("definition") or {}
     code = definition.get("code_text")
     return metadata.get("assay.fingerprint") == wanted.fingerprint and (
-        not code or code == wanted.body["definition"]["code_text"]
+        not code or code == wanted.body["definition"].get("code_text")
     )
 
 

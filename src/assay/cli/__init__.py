@@ -18,6 +18,7 @@ from assay.cli.compare import compare
 from assay.cli.convert import convert
 from assay.cli.export import export
 from assay.cli.list import list_
+from assay.cli.publish import publish
 from assay.cli.report import report
 from assay.cli.rescore import rescore
 from assay.cli.run import run
@@ -47,6 +48,7 @@ app.command("convert")(convert)
 app.command("list")(list_)
 app.command("cache")(cache)
 app.command("upload")(upload)
+app.command("publish")(publish)
 app.command("serve")(serve)
 app.add_typer(azure, name="azure")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -148,10 +149,12 @@ async def _run_engine(
         )
         total = plan.survey.rows * len(engine.tasks) * options.iterations
         progress.start(total, remaining.done, engine.spending, judges)
+        gc.freeze()  # what was set up lives as long as the run: it need not be looked at again
         try:
             with Interrupts(engine, progress):
                 await engine.run(remaining)
         finally:
+            gc.unfreeze()
             progress.stop()
     return engine.stopping or "finished"
 
