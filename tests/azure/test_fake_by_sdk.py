@@ -14,6 +14,8 @@ import pytest
 
 from assay.azure.outline import outline_of
 from assay.azure.project import Foundry
+from assay.azure.publish import publication
+from assay.prompty import load
 from assay.run.record import Run
 from tests.azure.conftest import Credential, make_run, write_metric
 from tests.support.foundry import FakeFoundry
@@ -80,3 +82,13 @@ def test_what_they_call_an_error(foundry: FakeFoundry, client: Any) -> None:
     foundry.fail("GET", "^/evaluators$", 403)
     with pytest.raises(HttpResponseError, match="it went wrong"):
         list(client.evaluators.list())
+
+
+def test_a_published_metric_through_their_client(foundry: FakeFoundry, client: Any) -> None:
+    file = load(write_metric("on_topic"))
+    made = publication(file, "prompt")
+    version = client.evaluators.create_version(name=made.name, evaluator_version=dict(made.body))
+    assert version.definition.prompt_text == made.body["definition"]["prompt_text"]
+    assert version.definition.metrics["score"].threshold == 3
+    grader = publication(file, "score_model", deployment="gpt").body
+    assert grader["range"] == [1, 5]

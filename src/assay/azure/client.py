@@ -17,7 +17,7 @@ import orjson
 from assay.azure.faults import UploadError, refused, unreachable
 from assay.azure.project import Foundry
 from assay.azure.step import Step, to_storage
-from assay.errors import JudgeError
+from assay.errors import JudgeError, SetupError
 from assay.jsontext import dumps
 from assay.judge.credential import Entra
 from assay.judge.faults import retry_after
@@ -49,7 +49,7 @@ class Client:
     ) -> None:
         self.project = project
         self.patience = patience or Patience()
-        self._login = Entra(project.endpoint, project.credential, scope)
+        self._login = Entra(project.endpoint, project.credential or _identity(), scope)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -211,6 +211,18 @@ class Client:
                 f"AZURE_AI_PROJECT_TOKEN to a token for {self._login.scope}",
                 step=step,
             ) from None
+
+
+def _identity() -> Any:
+    """azure-identity's own search for a login."""
+    try:
+        from azure.identity import DefaultAzureCredential
+    except ImportError:
+        raise SetupError(
+            'logging in to the project needs azure-identity: pip install "assay[azure]"; or give '
+            "credential=, or a token in AZURE_AI_PROJECT_TOKEN"
+        ) from None
+    return DefaultAzureCredential()
 
 
 def _trust() -> ssl.SSLContext:

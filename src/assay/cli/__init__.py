@@ -19,6 +19,7 @@ from assay.cli.convert import convert
 from assay.cli.export import export
 from assay.cli.list import list_
 from assay.cli.publish import publish
+from assay.cli.pull import pull
 from assay.cli.report import report
 from assay.cli.rescore import rescore
 from assay.cli.run import run
@@ -49,6 +50,7 @@ app.command("list")(list_)
 app.command("cache")(cache)
 app.command("upload")(upload)
 app.command("publish")(publish)
+app.command("pull")(pull)
 app.command("serve")(serve)
 app.add_typer(azure, name="azure")
 

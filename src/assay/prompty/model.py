@@ -37,7 +37,7 @@ class Prompty:
     declared_inputs: Mapping[str, Input]
     outputs: Mapping[str, Output]
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The file's stem: what people call the metric and what result columns carry."""
         return self.path.name.split(".")[0] if self.path else self.title or "prompty"

@@ -148,6 +148,7 @@ class Index:
         self.keys = keys
         self._place = {key: i for i, key in enumerate(keys or [])}
         self._width = len(keys) if keys is not None else 1
+        self._raw: dict[tuple[bytes, bytes], int] = {}
         self._offsets = array("q")
         self._scan()
 
@@ -188,11 +189,13 @@ class Index:
     def _note(self, match: re.Match[bytes], offset: int) -> None:
         place = 0
         if self.keys is not None:
-            name = json.loads(b'"' + match[2] + b'"')
-            found = self._place.get((name, int(match[3])))
-            if found is None:
+            raw = match[2], match[3]
+            if raw not in self._raw:
+                name = json.loads(b'"' + match[2] + b'"')
+                self._raw[raw] = self._place.get((name, int(match[3])), -1)
+            place = self._raw[raw]
+            if place < 0:
                 return
-            place = found
         slot = int(match[1]) * self._width + place
         if slot >= len(self._offsets):
             missing = (int(match[1]) + 1) * self._width - len(self._offsets)
