@@ -331,6 +331,17 @@ def test_another_threshold_is_another_eval_with_the_same_evaluator(
     assert len(versions) == 1
 
 
+def test_an_eval_that_only_looks_the_same_is_not_used(
+    foundry: FakeFoundry, project: Foundry
+) -> None:
+    log(make_run(write_metric("on_topic")), project)
+    (made,) = foundry.evals.values()
+    made["testing_criteria"][0]["initialization_parameters"]["pass_threshold"] = 0.9
+    found = log(make_run(write_metric("on_topic")), project)
+    assert found["eval_id"] == "eval_2"
+    assert found["counts"]["on_topic"] == {"failed": 2, "passed": 3}
+
+
 def test_another_scale_is_another_evaluator_version_only_if_its_code_differs(
     foundry: FakeFoundry, project: Foundry
 ) -> None:
@@ -450,6 +461,19 @@ def test_rows_that_do_not_come_back_are_missed(foundry: FakeFoundry, project: Fo
     foundry.spoil = lambda item: None if item["datasource_item_id"] == 1 else item
     with pytest.raises(UploadError, match="1 of 5 rows did not come back"):
         log(make_run(write_metric("on_topic")), project)
+
+
+def test_rows_that_are_listed_late_are_waited_for(foundry: FakeFoundry, project: Foundry) -> None:
+    hidden = [1]
+
+    def spoil(item: dict[str, Any]) -> dict[str, Any] | None:
+        if item["datasource_item_id"] == 1 and hidden:
+            hidden.pop()
+            return None
+        return item
+
+    foundry.spoil = spoil
+    assert log(make_run(write_metric("on_topic")), project)["url"]
 
 
 def test_a_run_the_service_failed_is_made_again_by_a_repeat(

@@ -45,7 +45,25 @@ class EvaluatorBody:
 def evaluator_body(metric: Metric) -> EvaluatorBody:
     """A code evaluator that gives back the scores of one metric."""
     slug = re.sub(r"[^a-z0-9]+", "-", metric.name.lower()).strip("-") or "metric"
-    definition = {
+    definition = _definition(metric)
+    fingerprint = digest(definition, 32)
+    # Two names may give one slug, and two creations of one name at once overwrite each other.
+    name = f"assay-{slug[:100]}-{digest(metric.name, 6)}"
+    body = {
+        "evaluator_type": "custom",
+        "categories": ["quality"],
+        "display_name": f"{metric.name} (assay)",
+        "description": _description(metric),
+        "supported_evaluation_levels": ["turn"],
+        "metadata": {"assay.fingerprint": fingerprint, "assay.version": __version__},
+        "definition": definition,
+    }
+    return EvaluatorBody(name, body, fingerprint)
+
+
+def _definition(metric: Metric) -> dict[str, Any]:
+    """The code and what it declares, in the words of the catalog."""
+    return {
         "type": "code",
         "code_text": _CODE.replace("KEY", metric.key),
         "init_parameters": {
@@ -71,19 +89,6 @@ def evaluator_body(metric: Metric) -> EvaluatorBody:
             }
         },
     }
-    fingerprint = digest(definition, 32)
-    # Two names may give one slug, and two creations of one name at once overwrite each other.
-    name = f"assay-{slug[:100]}-{digest(metric.name, 6)}"
-    body = {
-        "evaluator_type": "custom",
-        "categories": ["quality"],
-        "display_name": f"{metric.name} (assay)",
-        "description": _description(metric),
-        "supported_evaluation_levels": ["turn"],
-        "metadata": {"assay.fingerprint": fingerprint, "assay.version": __version__},
-        "definition": definition,
-    }
-    return EvaluatorBody(name, body, fingerprint)
 
 
 def _description(metric: Metric) -> str:
