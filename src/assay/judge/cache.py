@@ -58,10 +58,15 @@ class ReplyStore:
             self._db.commit()
         except (OSError, sqlite3.Error) as error:
             raise RunError(f"the cache {path} cannot be used: {error}; --no-cache") from None
+        # Of a store that was empty nothing is asked: that costs as much as all else it does.
+        self._was_empty = self._db.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is None
         self._new: dict[bytes, tuple[str, float, bytes]] = {}
         self._written = time.monotonic()
 
     def get(self, key: str) -> Reply | None:
+        """A reply that was there when the store was opened."""
+        if self._was_empty:
+            return None
         found = self._db.execute(
             "SELECT reply FROM replies WHERE key = ?", (bytes.fromhex(key),)
         ).fetchone()

@@ -111,6 +111,13 @@ class Run:
                             flat_row[f"outputs.{name}.{key}"] = value
                 yield flat_row
 
+    @property
+    def studio_url(self) -> str | None:
+        """The link to the run in Azure, once the service confirmed it."""
+        path = self.directory / "upload.json"
+        found = read_json(path)["uploads"].values() if path.exists() else ()
+        return next((e["url"] for e in reversed(list(found)) if e.get("url")), None)
+
     def frame(self) -> Any:
         """The rows as a pandas DataFrame (extra `frames`)."""
         try:
