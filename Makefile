@@ -15,7 +15,9 @@ endif
 
 demo: $(VENV)/.demo
 	$(BIN)/assay run similarity groundedness datasets/support_desk.jsonl --judge baseline --target flows/grounded_answer --name demo-target
-	$(BIN)/assay run similarity groundedness relevance f1 rouge datasets/support_desk.jsonl --judge baseline --name demo
+	$(BIN)/assay run document_retrieval hit_rate mrr map recall@3 datasets/retrieval.jsonl --name demo-retrieval
+	$(BIN)/assay run exact_match f1 rouge bleu gleu chrf meteor semscore datasets/support_desk.jsonl --name demo-text
+	$(BIN)/assay run similarity groundedness relevance datasets/support_desk.jsonl --judge baseline --name demo
 	$(BIN)/assay report
 
 test: setup
@@ -45,7 +47,7 @@ else
 endif
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(install) --editable ".[baseline]"
+	$(install) --editable ".[baseline,text]"
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

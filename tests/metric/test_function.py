@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import math
-from typing import Any
+from typing import Any, overload
 
 import numpy
 import pytest
@@ -126,3 +126,22 @@ def test_the_fingerprint_follows_the_source() -> None:
 
     assert prints(one) == prints(one)
     assert prints(one) != prints(two)
+
+
+class Overloaded:
+    """Declares its inputs as azure-ai-evaluation's evaluators do."""
+
+    @overload
+    def __call__(self, *, response: str, ground_truth: str) -> dict[str, float]: ...
+
+    @overload
+    def __call__(self, *, conversation: dict[str, Any]) -> dict[str, float]: ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        return {"same": float(kwargs["response"] == kwargs["ground_truth"])}
+
+
+def test_the_first_overload_names_the_inputs() -> None:
+    evaluator = FunctionEvaluator(Overloaded(), "overloaded")
+    assert list(evaluator.inputs) == ["response", "ground_truth"]
+    assert evaluator(response="a", ground_truth="a")["same"] == 1.0

@@ -10,7 +10,7 @@ import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_overloads
 
 from assay.errors import InputError
 from assay.judge.base import Judge
@@ -73,7 +73,7 @@ class FunctionEvaluator(Doors):
         if self.declared is not None:
             return self.declared
         found = {}
-        for name, parameter in inspect.signature(self.function).parameters.items():
+        for name, parameter in _parameters(self.function).items():
             if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 continue
             optional = parameter.default is not inspect.Parameter.empty
@@ -208,6 +208,20 @@ def _as_declared(output: Output, value: Any) -> Any:
 def _reason(found: Mapping[str, Any], outputs: Mapping[str, Any]) -> str | None:
     own = (str(found[f"{key}_reason"]) for key in outputs if found.get(f"{key}_reason"))
     return next(own, None) or reason_of(found)
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """What a callable takes; of one that only says `*args, **kwargs`, what its first overload
+    names, which is how azure-ai-evaluation declares the inputs of its evaluators."""
+    found = inspect.signature(function).parameters
+    variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    if found and all(parameter.kind in variable for parameter in found.values()):
+        overloads = get_overloads(getattr(type(function), "__call__", function))  # noqa: B004
+        if overloads:
+            declared = dict(inspect.signature(overloads[0]).parameters)
+            declared.pop("self", None)
+            return declared
+    return found
 
 
 def _is_skipped(found: Mapping[str, Any]) -> bool:
