@@ -19,7 +19,8 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 ROOMS = ("prompty", "judge", "metric", "run")
 """From the bottom up; whatever is in no room and no edge lies below them all."""
 
-EDGES = {"cli", "service", "report", "azure", "rag", "compat"}
+EDGES = {"service", "report", "azure", "rag", "compat"}
+"""What meets in the command line, and nowhere else."""
 
 LONGEST = 320
 STILL_LONGER = {"judge/baseline/lexical.py"}
@@ -52,8 +53,10 @@ def room_of(module: str) -> str:
 
 
 def may_import(room: str, other: str) -> bool:
-    if room == other:
+    if room in (other, "cli"):
         return True
+    if other == "cli":
+        return False
     if room in EDGES:
         return other not in EDGES
     if other in EDGES:
@@ -77,8 +80,8 @@ def test_imports_go_down_only(path: Path) -> None:
 
 
 def test_the_rule_can_tell_up_from_down() -> None:
-    down = [("cli", "run"), ("run", "judge"), ("metric", "prompty"), ("judge", "errors")]
-    up = [("run", "cli"), ("judge", "metric"), ("errors", "prompty"), ("cli", "report")]
+    down = [("cli", "run"), ("run", "judge"), ("metric", "prompty"), ("cli", "report")]
+    up = [("run", "cli"), ("judge", "metric"), ("errors", "prompty"), ("report", "azure")]
     assert [may_import(*pair) for pair in down] == [True] * 4
     assert [may_import(*pair) for pair in up] == [False] * 4
     assert {"run", "judge"} <= {room_of(module) for _, module in imported(SOURCE / "run/plan.py")}

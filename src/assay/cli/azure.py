@@ -32,12 +32,12 @@ def doctor(
 
     One call of a few tokens goes to the deployment. Exit 2 where something is to be done.
     """
-    from assay.cli.edge import edge
+    from assay import azure as project_azure
     from assay.cli.output import print_json
 
     async def look() -> list[dict[str, Any]]:
         found = []
-        async for finding in edge("azure").diagnose(judge, azure_ai_project):
+        async for finding in project_azure.diagnose(judge, azure_ai_project):
             found.append(finding.as_dict())
             if not json_:
                 print(f"{_MARKS[finding.state]:8}{finding.part}: {finding.said}")

@@ -19,10 +19,9 @@ def compare(
     json_: Annotated[bool, typer.Option("--json", help="Everything as JSON on stdout.")] = False,
 ) -> None:
     """Compare runs with the first one, row by row: matched by id, else by content."""
-    from assay.cli.edge import edge
+    from assay import report
     from assay.cli.output import print_json
 
-    report = edge("report")
     found = report.compare(runs)
     for warning in found.warnings:
         print(f"careful: {warning}", file=sys.stderr)

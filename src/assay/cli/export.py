@@ -22,10 +22,9 @@ def export(
     ] = None,
 ) -> None:
     """Write the rows of RUN; as markdown, its summary. Formulas in csv and xlsx are disarmed."""
-    from assay.cli.edge import edge
+    from assay import report
     from assay.run.record import Run
 
-    report = edge("report")
     found = Run(run)
     if out is None and format_ in ("xlsx", "parquet"):
         out = found.directory / f"rows.{format_}"

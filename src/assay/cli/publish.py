@@ -42,12 +42,13 @@ def publish(
 
     A score_model grader enters no catalog: it is printed, to be put into an eval's criteria.
     """
-    from assay.cli.edge import edge
+    from assay.azure import find_project
+    from assay.azure import publish as publishing
+    from assay.azure.project import Foundry
     from assay.cli.output import print_json
     from assay.metric.registry import find
     from assay.prompty import load
 
-    publishing = edge("azure.publish")
     made = publishing.publication(
         load(find(str(file))),
         as_.value,
@@ -60,7 +61,7 @@ def publish(
     if dry_run or as_ is Form.score_model:
         print_json(made.body if as_ is Form.score_model else made.as_dict())
         return
-    project = edge("azure").find_project(azure_ai_project)
-    if not hasattr(project, "endpoint"):
+    project = find_project(azure_ai_project)
+    if not isinstance(project, Foundry):
         raise SetupError("the evaluator catalog is in Foundry projects alone: give an endpoint")
     print(f"{made.name} {sync.run(publishing.register(project, made))}")

@@ -24,13 +24,15 @@ def pull(
     json_: Annotated[bool, typer.Option("--json", help="The list as JSON on stdout.")] = False,
 ) -> None:
     """List the evaluators of a Foundry project, or fetch a prompt evaluator as a .prompty file."""
-    from assay.cli.edge import edge
+    from assay.azure import find_project
+    from assay.azure.project import Foundry
     from assay.cli.output import print_json
 
-    project = edge("azure").find_project(azure_ai_project)
-    if not hasattr(project, "endpoint"):
+    project = find_project(azure_ai_project)
+    if not isinstance(project, Foundry):
         raise SetupError("the evaluator catalog is in Foundry projects alone: give an endpoint")
-    pulling = edge("azure.pull")
+    from assay.azure import pull as pulling
+
     if name is None:
         found = sync.run(pulling.list_evaluators(project))
         if json_:

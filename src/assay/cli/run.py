@@ -132,14 +132,14 @@ def run(
 
 
 def _show(run: Run, as_json: bool, format_: str) -> None:
-    from assay.cli.edge import edge
     from assay.cli.output import print_json
     from assay.cli.table import print_summary
+    from assay.report import summary_markdown
 
     if as_json:
         print_json(run.summary)
     if format_ == "github":
-        typer.echo(edge("report").summary_markdown(run), err=as_json)
+        typer.echo(summary_markdown(run), err=as_json)
     else:
         print_summary(run, sys.stderr if as_json else sys.stdout)
 

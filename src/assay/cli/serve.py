@@ -27,9 +27,9 @@ def serve(
 
     A caller must send the value of ASSAY_SERVE_KEY in the header `api-key`, where it is set.
     """
-    from assay.cli.edge import edge
 
-    endpoint = edge("service.endpoint")
+    from assay.service import endpoint
+
     key = os.environ.get(endpoint.KEY) or None
     endpoint.check_bind(host, key)
     made = endpoint.make_endpoint(files, judge=judge, base_url=base_url, key=key)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from assay.cli.edge import edge
 from assay.metric.score import STATUSES
 from assay.run.record import Run
 
@@ -52,7 +51,8 @@ def print_summary(run: Run, out: TextIO) -> None:
 
 def _bars(run: Run, out: TextIO) -> dict[str, str]:
     """Metric to how often each level was given; digits where the console has no blocks."""
-    terminal = edge("report.terminal")
+    from assay.report import terminal
+
     encoding = getattr(out, "encoding", None)
     bars: dict[str, str] = terminal.level_bars(run, blocks=terminal.speaks_unicode(encoding))
     return bars

@@ -39,12 +39,15 @@ def upload(
 
     It can be repeated: what is there is found, and no run is made twice.
     """
-    from assay.cli.edge import edge
+    from assay import azure
     from assay.cli.output import print_json
 
-    azure = edge("azure")
     project = azure.find_project(azure_ai_project)
-    given = {"deployment": deployment, "string_checks": string_checks, "classic": classic}
+    given: dict[str, Any] = {
+        "deployment": deployment,
+        "string_checks": string_checks,
+        "classic": classic,
+    }
     if dry_run:
         print_json(azure.preview_run(run, project, **given))
         return
@@ -72,9 +75,8 @@ def show_upload(found: dict[str, Any], as_json: bool) -> None:
 
 def find_and_check(given: str | None) -> Any:
     """The project of a run that is to be uploaded, tried before the first judge call."""
-    from assay.cli.edge import edge
+    from assay import azure
 
-    azure = edge("azure")
     project = azure.find_project(given)
     sync.run(azure.check_project(project))
     return project
@@ -82,10 +84,10 @@ def find_and_check(given: str | None) -> Any:
 
 def upload_finished(run: Path, project: Any, code: int) -> int:
     """Upload a run that is shown already; the exit code of both. A failed gate counts first."""
-    from assay.cli.edge import edge
+    from assay import azure
 
     try:
-        found = sync.run(edge("azure").log_run(run, project, tell=tell))
+        found = sync.run(azure.log_run(run, project, tell=tell))
     except AssayError as error:
         tell(f"assay: {error}")
         return code or error.exit_code

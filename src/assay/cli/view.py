@@ -18,9 +18,9 @@ def view(
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Serve the runs in DIR on 127.0.0.1, read-only, until Ctrl-C."""
-    from assay.cli.edge import edge
+    from assay.report import Viewer
 
-    viewer = edge("report").Viewer(folder, port=port)
+    viewer = Viewer(folder, port=port)
     typer.echo(viewer.url)
     sys.stdout.flush()
     print("only this address answers; Ctrl-C ends it", file=sys.stderr)
