@@ -47,6 +47,15 @@ def keys(metric, found):
     return {name: plain(found[f"{metric}_{name}"]) for name in names}
 
 
+def model(server):
+    return {
+        "azure_endpoint": server.azure,
+        "azure_deployment": "gpt-4",
+        "api_key": "k",
+        "api_version": "2024-10-21",
+    }
+
+
 def judged(server, name, case):
     row = {key: CASES["row"][key] for key in INPUTS[name]}
     if case.get("empty"):
@@ -54,18 +63,58 @@ def judged(server, name, case):
     wire = {key: value for key, value in case.items() if key != "empty"}
     server.reply = Response(**wire)
     before = server.count
-    config = {
-        "azure_endpoint": server.azure,
-        "azure_deployment": "gpt-4",
-        "api_key": "k",
-        "api_version": "2024-10-21",
-    }
     metric = METRICS.get(name, name.lower())
     try:
-        found = keys(metric, getattr(evaluation, f"{name}Evaluator")(config)(**row))
+        found = keys(metric, getattr(evaluation, f"{name}Evaluator")(model(server))(**row))
     except Exception as error:
         found = {"raises": type(error).__name__}
     return {**found, "calls": server.count - before}
+
+
+def conversation(server, turns):
+    def reply(request):
+        score = turns[0] if "question 0" in request.text else turns[1]
+        if score == "prose":
+            return "I would give it a 4."
+        if score == "skipped":
+            return json.dumps({"reason": "r", "score": None, "status": "skipped"})
+        return json.dumps({"reason": "r", "score": score, "status": "completed"})
+
+    messages = []
+    for number, turn in enumerate(turns):
+        messages.append({"role": "user", "content": f"question {number}"})
+        if turn != "unanswered":
+            messages.append({"role": "assistant", "content": f"answer {number}"})
+    server.reply = reply
+    try:
+        found = evaluation.CoherenceEvaluator(model(server))(conversation={"messages": messages})
+    except Exception as error:
+        return {"raises": type(error).__name__}
+    per_turn = found.get("evaluation_per_turn")
+    return {
+        "score": plain(found["coherence"]),
+        "turns": per_turn and [plain(score) for score in per_turn["coherence_score"]],
+    }
+
+
+def shape(server):
+    """The keys of the results, and of their properties."""
+    server.reply = Response(**CASES["replies"]["clean JSON, 4"])
+    found = {}
+    for name, inputs in INPUTS.items():
+        row = {key: CASES["row"][key] for key in inputs}
+        found[name] = getattr(evaluation, f"{name}Evaluator")(model(server))(**row)
+    found["F1Score"] = evaluation.F1ScoreEvaluator()(response="a b", ground_truth="b")
+    return {
+        name: sorted(result)
+        + [
+            f"{key}/{inner}"
+            for key, value in result.items()
+            if isinstance(value, dict)
+            for inner in sorted(value)
+        ]
+        for name, result in found.items()
+    }
 
 
 def f1(pair):
@@ -100,9 +149,15 @@ def main():
     with JudgeServer() as server:
         return {
             "replies": {
-                name: {case: judged(server, name, reply) for case, reply in CASES["replies"].items()}
+                name: {
+                    case: judged(server, name, reply) for case, reply in CASES["replies"].items()
+                }
                 for name in INPUTS
             },
+            "conversation": {
+                name: conversation(server, turns) for name, turns in CASES["conversation"].items()
+            },
+            "keys": shape(server),
             "f1_score": {name: f1(case) for name, case in CASES["f1_score"].items()},
             "document_retrieval": {
                 name: retrieval(case) for name, case in CASES["document_retrieval"].items()

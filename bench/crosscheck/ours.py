@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.crosscheck.azure_ours import section
+
 import assay
 from assay.metric.multistep import MetricEvaluator
 
@@ -292,7 +294,7 @@ def document() -> str:
         why = WHY.get(f"{metric}/{name}", "")
         shown = " | ".join(_shown(value) for value in (library, variant, own))
         lines.append(f"| {name.replace('|', '/')} | {shown} | {why} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + section()
 
 
 def _shown(value: Any) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.crosscheck import azure_ours
 from bench.crosscheck.ours import HERE, VERSIONS, WHY, document, library_numbers, table
 
 TABLE = list(table())
@@ -46,3 +47,34 @@ def test_the_document_is_up_to_date() -> None:
     text = DOCUMENT.read_text("utf-8")
     assert text == document(), "run: python -m bench.crosscheck.ours > docs/crosscheck.md"
     assert all(f"{name} {version}" in text for name, version in VERSIONS.items())
+
+
+AZURE = [(case, name) for case in azure_ours.CASES["replies"] for name in azure_ours.EVALUATORS]
+
+
+@pytest.mark.parametrize(("case", "name"), AZURE, ids=[f"{n}-{c}" for c, n in AZURE])
+def test_azures_names_give_its_outcome_or_the_reason_why_not(case: str, name: str) -> None:
+    theirs = azure_ours.library()["replies"][name][case]
+    own = azure_ours.ours()["replies"][name][case]
+    assert azure_ours.same(theirs, own) or case in azure_ours.WHY, own
+    assert own.get("score") is None or own["score"] in (1, 2, 3, 4, 5)  # never NaN or off the scale
+    assert "raises" not in own
+
+
+@pytest.mark.parametrize("kind", ["conversation", "f1_score", "document_retrieval"])
+def test_azures_names_give_its_numbers_or_the_reason_why_not(kind: str) -> None:
+    theirs, own = azure_ours.library()[kind], azure_ours.ours()[kind]
+    assert theirs.keys() == own.keys() == azure_ours.CASES[kind].keys()
+    differ = {f"{kind}/{case}" for case in theirs if theirs[case] != own[case]}
+    assert differ == {key for key in azure_ours.WHY if key.startswith(f"{kind}/")}
+
+
+def test_azures_results_have_the_same_keys() -> None:
+    assert azure_ours.ours()["keys"] == azure_ours.library()["keys"]
+
+
+def test_every_explanation_for_azure_belongs_to_a_difference() -> None:
+    differ = {
+        case for case, _, theirs, own in azure_ours.rows() if not azure_ours.same(theirs, own)
+    }
+    assert differ == {key for key in azure_ours.WHY if "/" not in key or key == "score as 4/5"}
