@@ -15,7 +15,7 @@ from tests.support.server import JudgeServer, Request, Response
 
 from assay.compat import azure
 from assay.compat.judged import Judged
-from assay.errors import AssayError
+from assay.errors import InputError, JudgeError
 
 HERE = Path(__file__).parent
 VERSION = "azure-ai-evaluation 1.18.10"
@@ -34,11 +34,11 @@ EVALUATORS: dict[str, type[Judged]] = {
 WHY = {
     "score 3.5": "our prompts ask for a whole number",
     "score in words": "the row is lost in azure; ours asks again, then has no score and says why",
-    "score as 4/5": "as above",
+    "score as 4 of 5": "as above",
     "score true": "azure takes it for 1; to ours true is no number",
     "fenced JSON": "azure loses the row; ours reads it",
     "a sentence, then JSON": "as above",
-    "bare number": "ours asks again; azure has no one answer to it",
+    "bare number": "NaN or an exception in azure; ours asks again",
     "prose": "azure loses the row; ours asks again",
     "score 10": "azure never looks at the scale of 1 to 5",
     "score 0": "as above",
@@ -71,6 +71,8 @@ WHY = {
     "document_retrieval/a label twice": "in azure the last one counts, and the total has both",
     "document_retrieval/a scale to 12": "azure's xdcg is above 100: its denominator knows only a "
     "scale to 4",
+    "document_retrieval/a scale to 12, not all found": "as above; and azure's fidelity sorts the "
+    "labels as text, 10 before 2, so that they get each other's weights",
     "document_retrieval/label above the scale": "an error of the row in both",
 }
 """Why ours is another than azure's, by the reply or by kind/case."""
@@ -122,7 +124,7 @@ def _judged(server: JudgeServer, name: str, case: dict[str, Any]) -> dict[str, A
     before = server.count
     try:
         found = evaluator(**row)
-    except AssayError as error:
+    except (InputError, JudgeError) as error:
         return {"raises": f"{type(error).__name__}: {error.cause}", "calls": server.count - before}
     kept = ("score", "result", "passed", "status", "reason")
     return {**{key: found[f"{metric}_{key}"] for key in kept}, "calls": server.count - before}
@@ -192,7 +194,7 @@ def _retrieval(labels: list[Any], documents: list[Any], top: int = 4) -> Any:
                 {"document_id": name, "relevance_score": score} for name, score in documents
             ],
         )
-    except AssayError as error:
+    except (InputError, JudgeError) as error:
         return f"{type(error).__name__}: {error.cause}"
     if found["document_retrieval_score"] is None:
         return f"{found['document_retrieval_status']}: {found['document_retrieval_reason']}"
@@ -206,8 +208,9 @@ INTRO = f"""
 ## {VERSION}
 
 The same replies of a scripted server on loopback, to the real evaluators and to those of
-`assay.compat.azure`: {", ".join(EVALUATORS)} (with `Evaluator` behind it), all with the default
-threshold of 3. Our prompts ask for the score by the name of the metric, azure's for `score`; the
+`assay.compat.azure`, all with the default threshold of 3 and named here without `Evaluator`:
+{", ".join(EVALUATORS)}.
+Our prompts ask for the score by the name of the metric, azure's for `score`; the
 replies differ in that word alone. An exception by its name: in azure's `evaluate()` such a row is
 NaN without a word. The calls are given where they are not one. The keys of the results, and of
 their properties, are the same. Cases: `azure_cases.json`; recorded by `azure_side.py`.

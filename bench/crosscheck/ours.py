@@ -3,6 +3,7 @@
 python -m bench.crosscheck.ours > docs/crosscheck.md
 
 The libraries' numbers are in *.json, each written by its *_side.py in an environment of its own.
+azure's cases and ours beside them are in azure_ours.py.
 """
 
 from __future__ import annotations
@@ -278,7 +279,7 @@ test compares every variant with the library's recorded number.
 A variant gives the library's number, or none where the library has NaN, infinity, a number outside
 its range, or no row. Our own metric differs where the last column says why. For
 `answer_correctness` the factual part is compared, without the cosine. `status: cause` is what a
-score says that has no number.
+score says that has no number. azure-ai-evaluation has a section of its own, the last one.
 """
 
 
