@@ -67,7 +67,7 @@ def _used(run: Run) -> str:
     if summary["tokens"]["total"]:
         parts.append(f"{summary['tokens']['total']:,} tokens")
     if summary["cost"]:
-        parts.append(f"${summary['cost']:.2f}")
+        parts.append(_dollars(summary["cost"]))
     if summary.get("no_price_for"):
         parts.append(f"no price known for {', '.join(summary['no_price_for'])}")
     return ", ".join(parts)
@@ -105,7 +105,9 @@ def print_estimate(found: Mapping[str, Any], out: TextIO) -> None:
 
 
 def _dollars(value: float | None) -> str:
-    return "no price known" if value is None else f"${value:,.2f}"
+    if value is None:
+        return "no price known"
+    return "under $0.01" if 0 < value < 0.01 else f"${value:,.2f}"
 
 
 def _number(value: Any) -> str:
