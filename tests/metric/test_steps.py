@@ -214,7 +214,9 @@ def test_missing_entries_are_not_taken_from_the_cache(
     judge = Cached(at(server), store)
     score = run(metric(place, ALIGN + MAP, "sum(n)"), judge, context=["a"])
     assert score.outputs == {"good": 1}
-    store.write()
+    store.close()
+    store = ReplyStore(tmp_path / "cache.db")  # a store tells what was there when it was opened
+    judge = Cached(at(server), store)
     again = run(metric(place, ALIGN + MAP, "sum(n)"), judge, context=["a"])
     assert again.outputs == {"good": 1}
     assert server.count == 2
@@ -290,23 +292,22 @@ def test_the_first_failure_ends_the_others(place: Path, server: JudgeServer) -> 
 
 def test_repeats_are_asked_afresh(place: Path, server: JudgeServer, tmp_path: Path) -> None:
     replying(server, *(json.dumps({"score": n}) for n in (5, 4, 4, 3)))
-    store = ReplyStore(tmp_path / "cache.db")
     steps = (
         "  - s: {prompt: level.prompty, in: {text: response}, repeat: 4, "
         "parameters: {temperature: 1, top_p: 0.9}}\n"
     )
     evaluator = metric(place, steps, "mean(s | map(attribute='score'))")
     for _ in range(2):  # the second time from the cache, each repeat its own
+        store = ReplyStore(tmp_path / "cache.db")
         score = run(evaluator, Cached(at(server), store), response="r")
         assert score.outputs == {"good": 4.0}
-        store.write()
+        store.close()
     assert server.count == 4
     for request in server.requests:
         assert request.body["temperature"] == 1
         assert request.body["top_p"] == 0.9
         assert request.body["max_tokens"] == 100
     assert evaluator.calls == "4"
-    store.close()
 
 
 def test_when_it_does_not_hold_nobody_is_asked(place: Path, server: JudgeServer) -> None:
