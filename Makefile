@@ -15,8 +15,8 @@ endif
 
 demo: $(VENV)/.demo
 	$(BIN)/assay run similarity groundedness datasets/support_desk.jsonl --judge baseline --target flows/grounded_answer --name demo-target
-	$(BIN)/assay run document_retrieval hit_rate mrr map recall@3 datasets/retrieval.jsonl --name demo-retrieval
-	$(BIN)/assay run exact_match f1 rouge bleu gleu chrf meteor semscore datasets/support_desk.jsonl --name demo-text
+	$(BIN)/assay run document_retrieval ndcg ndcg_linear hit_rate mrr map recall_at_k precision_at_k datasets/retrieval.jsonl --name demo-retrieval
+	$(BIN)/assay run exact_match f1 rouge bleu gleu chrf meteor semscore answer_similarity datasets/support_desk.jsonl --name demo-text
 	$(BIN)/assay run similarity groundedness relevance datasets/support_desk.jsonl --judge baseline --name demo
 	$(BIN)/assay report
 
