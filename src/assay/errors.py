@@ -114,3 +114,10 @@ class JudgeError(AssayError):
 
 class JudgeRefusal(JudgeError):
     """A content filter or the model itself declined to answer."""
+
+
+def first_error(error: BaseException) -> BaseException:
+    """What ended a group of tasks: the first error in it, however deep the groups are."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from assay.errors import JudgeError, SetupError
 from assay.jsontext import dumps
-from assay.judge.credential import Credential
+from assay.judge.credential import Credential, is_loopback
 from assay.judge.faults import fault
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Connection:
             raise SetupError(str(error)) from None
         parts = urlsplit(self.url)
         host = parts.hostname or ""
-        if getproxies() and not _is_loopback(self.url):
+        if getproxies() and not is_loopback(self.url):
             return  # the proxy knows the way, and is not asked for it here
         port = parts.port or (443 if parts.scheme == "https" else 80)
         try:
@@ -151,15 +151,11 @@ class Connection:
                 timeout=aiohttp.ClientTimeout(total=self.timeout),
                 headers={"Content-Type": "application/json", "User-Agent": f"assay/{__version__}"},
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=not _is_loopback(self.url),
+                trust_env=not is_loopback(self.url),
             )
             self._sessions[loop] = session
             weakref.finalize(self, _give_back, loop, session)
         return session
-
-
-def _is_loopback(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
 
 
 def _sent(data: bytes) -> bytes | io.BytesIO:

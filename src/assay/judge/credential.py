@@ -70,10 +70,10 @@ class Entra:
 
     def __post_init__(self) -> None:
         try:
-            parts = urlsplit(self.url)
+            has_tls = urlsplit(self.url).scheme == "https"
         except ValueError:
             raise SetupError(f"{self.url!r} is no web address") from None
-        if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        if not has_tls and not is_loopback(self.url):
             raise SetupError(f"an Entra ID token is not sent to {self.url}: it has no TLS")
         if self.source is None:
             self.source = _default_credential()
@@ -96,6 +96,11 @@ class Entra:
                 ) from None
             self._token, self._expires = token.token, float(token.expires_on)
         return {"Authorization": f"Bearer {self._token}"}
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is on this machine."""
+    return urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
 def _default_credential() -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from assay.errors import first_error
 from assay.judge.base import Judge
 from assay.judge.embed import Embedder
 from assay.metric.score import Call, Status
@@ -65,10 +66,7 @@ class Work:
             async with asyncio.TaskGroup() as group:
                 tasks += [group.create_task(run(branch)) for branch in branches]
         except BaseExceptionGroup as error:
-            first: BaseException = error
-            while isinstance(first, BaseExceptionGroup):
-                first = first.exceptions[0]
-            raise first from None
+            raise first_error(error) from None
         finally:
             for branch in branches:
                 self.calls += branch.calls

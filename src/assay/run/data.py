@@ -17,13 +17,8 @@ from typing import Any, BinaryIO
 
 from assay.errors import DataError, SetupError
 from assay.jsontext import digest
+from assay.prompty.source import BOMS
 from assay.run.frames import FRAMES, frame_records, read_frame
-
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 
 
 @dataclass(frozen=True)
@@ -170,7 +165,7 @@ def _decoded(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
 def _detect(file: BinaryIO, encoding: str | None) -> tuple[str, int]:
     head = file.read(4)
     file.seek(0)
-    for bom, name in _BOMS:
+    for bom, name in BOMS:
         if head.startswith(bom):
             return name, len(bom)
     try:

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from assay.errors import AssayError, InputError, JudgeError, JudgeRefusal, RenderError, Stopped
+from assay.errors import (
+    AssayError,
+    InputError,
+    JudgeError,
+    JudgeRefusal,
+    RenderError,
+    Stopped,
+    first_error,
+)
 from assay.judge.base import Judge
 from assay.judge.limits import Limited
 from assay.metric.columns import Binding
@@ -87,7 +95,7 @@ class Engine:
                 for _ in range(self.window):
                     group.create_task(self._worker(rows))
         except BaseExceptionGroup as group_error:
-            raise _first(group_error) from None
+            raise first_error(group_error) from None
 
     def stop(self, why: str) -> None:
         """Take no further row and start no further call."""
@@ -174,13 +182,6 @@ class Engine:
             else:
                 message = f"the target failed: {type(error).__name__}: {error}"
             return None, Score("", "error", cause="target", message=message[:500])
-
-
-def _first(error: BaseException) -> BaseException:
-    """The error that ended a group of tasks."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 async def score_row(

@@ -203,25 +203,30 @@ def _resolve_judges(chosen: Mapping[str, Evaluator], options: Options) -> dict[s
     shared: dict[str, Judge] = {}
     judges: dict[str, Judge | None] = {}
     for name, found in chosen.items():
-        if not found.needs_judge:
-            judges[name] = None
-            continue
-        prompty = found.prompty if isinstance(found, PromptEvaluator) else None
-        judge = (
-            found.judge
-            if options.judge is None and found.judge
-            else resolve(
-                options.judge,
-                model=prompty.model if prompty else None,
-                path=prompty.path if prompty else None,
-                base_url=options.base_url,
-                credential=options.credential,
-                timeout=options.timeout,
-            )
-        )
-        one = limited(judge, options)
-        judges[name] = shared.setdefault(_identity(one), one)
+        judge = judge_for(found, options)
+        judges[name] = None if judge is None else shared.setdefault(_identity(judge), judge)
     return judges
+
+
+def judge_for(found: Evaluator, options: Options) -> Judge | None:
+    """The judge of one evaluator, within limits; None for one that needs none.
+
+    What `options` name comes first, then the evaluator's own, then what its file says.
+    """
+    if not found.needs_judge:
+        return None
+    if options.judge is None and found.judge is not None:
+        return limited(found.judge, options)
+    prompty = found.prompty if isinstance(found, PromptEvaluator) else None
+    judge = resolve(
+        options.judge,
+        model=prompty.model if prompty else None,
+        path=prompty.path if prompty else None,
+        base_url=options.base_url,
+        credential=options.credential,
+        timeout=options.timeout,
+    )
+    return limited(judge, options)
 
 
 def _with_embedder(found: Evaluator, options: Options) -> Evaluator:

@@ -9,12 +9,11 @@ from typing import Any
 from assay import sync
 from assay.errors import RenderError, SetupError
 from assay.judge.base import Judge, is_decider
-from assay.judge.resolve import resolve
 from assay.metric.columns import bind_columns
 from assay.metric.evaluator import PromptEvaluator
 from assay.metric.registry import load
 from assay.run.engine import score_row
-from assay.run.plan import Options, limited
+from assay.run.plan import Options, judge_for
 
 
 def score_one(
@@ -37,15 +36,7 @@ def score_one(
     if use_sample:
         values = {**(prompty.sample if prompty else {}), **values}
     binding = bind_columns(evaluator.name, evaluator.inputs, values)
-    chosen = None
-    if evaluator.needs_judge:
-        found = resolve(
-            judge,
-            model=prompty.model if prompty else None,
-            path=prompty.path if prompty else None,
-            base_url=base_url,
-        )
-        chosen = limited(found, Options())
+    chosen = judge_for(evaluator, Options(judge=judge, base_url=base_url))
     evaluator.check(chosen)
     bound = binding.values(values)
 

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import SetupError
 from assay.judge.base import Judge
-from assay.judge.resolve import resolve
 from assay.metric.columns import alias_of
-from assay.metric.evaluator import Evaluator, PromptEvaluator
+from assay.metric.evaluator import Evaluator
 from assay.metric.registry import load
 from assay.metric.score import Score, declared_or_inferred
 from assay.prompty import Output
 from assay.run.engine import score_row
-from assay.run.plan import Options, limited
+from assay.run.plan import Options, judge_for
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -97,16 +96,7 @@ def make_endpoint(
     served: dict[str, Served] = {}
     for source in sources:
         evaluator: Evaluator = load(source)
-        prompty = evaluator.prompty if isinstance(evaluator, PromptEvaluator) else None
-        chosen = None
-        if evaluator.needs_judge:
-            found = resolve(
-                judge,
-                model=prompty.model if prompty else None,
-                path=prompty.path if prompty else None,
-                base_url=base_url,
-            )
-            chosen = limited(found, Options())
+        chosen = judge_for(evaluator, Options(judge=judge, base_url=base_url))
         evaluator.check(chosen)
         if evaluator.name in served:
             raise SetupError(f"two metrics are called {evaluator.name!r}")
