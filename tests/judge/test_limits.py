@@ -13,7 +13,7 @@ import pytest
 from assay.errors import JudgeError, JudgeRefusal, Stopped
 from assay.judge.base import Judge, Message, Reply
 from assay.judge.credential import Key
-from assay.judge.limits import FATAL_IN_A_ROW, Gate, Limited, seconds
+from assay.judge.limits import ALONE, FATAL_IN_A_ROW, Gate, Limited, seconds
 from assay.judge.wire import openai
 from tests.support import clock
 from tests.support.server import Answer, JudgeServer, Request, Response, error, scripted
@@ -28,7 +28,7 @@ class Model:
     """A judge of this test's own: answers by a script, each after `takes` seconds."""
 
     script: Callable[[str, int], Outcome] = lambda text, attempt: OK
-    takes: float = 1.0
+    takes: float = 0.9
     name: str = "model"
     starts: list[tuple[str, float]] = field(default_factory=list)
     in_flight: int = 0
@@ -156,6 +156,26 @@ def test_the_first_request_goes_alone_then_all_that_may() -> None:
     assert [round(at - start) for _, at in model.starts] == [0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
     assert [text for text, _ in model.starts] == list("abcdefghijk")
     assert model.most == 5
+
+
+def test_a_slow_model_keeps_the_others_waiting_for_a_second() -> None:
+    model = Model(takes=20.0)
+    ask(Limited(model, max_in_flight=3), *"abcd")
+    start = model.starts[0][1]
+    assert [at - start for _, at in model.starts] == [0.0, ALONE, ALONE, 20.0]
+
+
+def test_after_a_429_nothing_is_opened_by_waiting() -> None:
+    gate = Gate(8)
+
+    async def work() -> None:
+        await gate.enter()
+        gate.leave(True)
+        await gate.enter()
+        await asyncio.sleep(10 * ALONE)
+
+    clock.run(work())
+    assert gate.allowed == 1.0
 
 
 def test_a_first_failure_that_proves_nothing_keeps_the_rest_waiting() -> None:

@@ -46,7 +46,7 @@ class Reply:
     tool_calls: calls the model made instead of, or beside, an answer: {"name", "arguments"}.
     logprobs: one entry a token, as the wire has them, where they were asked for.
     attempts: requests it took, the successful one included.
-    cached: it comes from the cache; key: its place there.
+    cached: it comes from the cache.
     limits: the server's `x-ratelimit-*` headers without that prefix, where it sent any.
     """
 
@@ -60,7 +60,6 @@ class Reply:
     logprobs: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
     attempts: int = 1
     cached: bool = False
-    key: str | None = field(default=None, repr=False, compare=False)
     limits: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
 
 
@@ -87,8 +86,10 @@ class Judge(Protocol):
 class Remembering(Protocol):
     """A judge that keeps good replies, once it is told that one was good."""
 
-    def remember(self, reply: Reply) -> None:
-        """Keep a reply that could be read."""
+    def remember(
+        self, messages: Sequence[Message], settings: Mapping[str, Any], reply: Reply
+    ) -> None:
+        """Keep a reply that could be read, and what it answered."""
 
 
 class Decider(Judge, Protocol):

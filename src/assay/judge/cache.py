@@ -53,20 +53,18 @@ class ReplyStore:
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS replies "
-                "(key BLOB PRIMARY KEY, judge TEXT, at REAL, reply BLOB) WITHOUT ROWID"
+                "(key BLOB PRIMARY KEY, judge TEXT, at REAL, reply BLOB)"
             )
             self._db.commit()
         except (OSError, sqlite3.Error) as error:
             raise RunError(f"the cache {path} cannot be used: {error}; --no-cache") from None
         # Of a store that was empty nothing is asked: that costs as much as all else it does.
-        self._was_empty = self._db.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is None
+        self.was_empty = self._db.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is None
         self._new: dict[bytes, tuple[str, float, bytes]] = {}
         self._written = time.monotonic()
 
     def get(self, key: str) -> Reply | None:
         """A reply that was there when the store was opened."""
-        if self._was_empty:
-            return None
         found = self._db.execute(
             "SELECT reply FROM replies WHERE key = ?", (bytes.fromhex(key),)
         ).fetchone()
@@ -76,7 +74,7 @@ class ReplyStore:
         usage = Usage(**data.pop("usage"))
         for name in ("tool_calls", "logprobs"):
             data[name] = tuple(data[name])
-        return Reply(**data, usage=usage, cached=True, key=key)
+        return Reply(**data, usage=usage, cached=True)
 
     def put(self, key: str, judge: str, reply: Reply) -> None:
         """Keep a reply. It is written with others, at most a second later."""
@@ -129,16 +127,18 @@ class Cached:
         return self.judge.name
 
     async def complete(self, messages: Sequence[Message], **settings: Any) -> Reply:
-        key = self._key(messages, settings)
-        found = self.store.get(key)
-        if found is not None:
-            return found
-        return replace(await self.judge.complete(messages, **settings), key=key)
+        if not self.store.was_empty:
+            found = self.store.get(self._key(messages, settings))
+            if found is not None:
+                return found
+        return await self.judge.complete(messages, **settings)
 
-    def remember(self, reply: Reply) -> None:
-        """Keep a reply that could be read."""
-        if reply.key is not None and not reply.cached:
-            self.store.put(reply.key, self.name, reply)
+    def remember(
+        self, messages: Sequence[Message], settings: Mapping[str, Any], reply: Reply
+    ) -> None:
+        """Keep a reply that could be read, and what it answered."""
+        if not reply.cached:
+            self.store.put(self._key(messages, settings), self.name, reply)
 
     def afresh(self, number: int) -> Cached:
         """The same judge for one of several repeats, which must not answer each other."""

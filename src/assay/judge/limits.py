@@ -1,8 +1,9 @@
 """Limits shared by everything that asks one judge: in flight, per minute, retries, a circuit.
 
 Nobody has to tune them. The first request goes alone, so that a wrong key or a parameter the
-model does not take costs one request. Then the number in flight follows the server: halved on
-a 429, raised again with every success. A call that waits holds no slot.
+model does not take costs one request; but for a second at most, so that a slow model costs no
+more than that. Then the number in flight follows the server: halved on a 429, raised again with
+every success. A call that waits holds no slot.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from assay.judge.base import Judge, Message, Reply
 
 FATAL_IN_A_ROW = 5
 """Fatal errors in a row after which nothing more is asked."""
+
+ALONE = 1.0
+"""Seconds the first request goes alone, at most. A refusal needs no model, and is faster."""
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -152,11 +156,12 @@ class Gate:
     _closed_until: float = 0.0
     _slowed_at: float = 0.0
     _timer: asyncio.TimerHandle | None = None
+    _opening: asyncio.TimerHandle | None = None
 
     async def enter(self) -> None:
         """Wait for a free place, then take it."""
         if self._is_free() and not self._waiting:
-            self.in_flight += 1
+            self._take()
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
@@ -173,6 +178,9 @@ class Gate:
         """Give the place back. `slowed`: whether the server said it was too much, None for
         neither; `limits`: what it said about the rest of its minute."""
         self.in_flight -= 1
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening = None
         if slowed:
             self._slow_down()
         elif slowed is False:
@@ -181,6 +189,17 @@ class Gate:
             self.allowed = min(float(self.most), self.allowed + 1.0 / self.allowed)
         if limits:
             self._read(limits)
+        self._let_in()
+
+    def _take(self) -> None:
+        self.in_flight += 1
+        if not self.proven and not self._slowed_at and self.in_flight == 1:
+            self._opening = asyncio.get_running_loop().call_later(ALONE, self._open)
+
+    def _open(self) -> None:
+        """Let the others follow: the first request was not refused, it is being worked on."""
+        self._opening = None
+        self.allowed = float(self.most)
         self._let_in()
 
     def _slow_down(self) -> None:
@@ -204,7 +223,7 @@ class Gate:
         while self._waiting and self._is_free():
             future = self._waiting.popleft()
             if not future.done():
-                self.in_flight += 1
+                self._take()
                 future.set_result(None)
         wait = self._closed_until - _now()
         if self._waiting and wait > 0 and self._timer is None:

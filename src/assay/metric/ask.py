@@ -64,7 +64,7 @@ async def ask(
         calls.append(_call(prompty, reply, messages_sha(messages), note))
         answer = _answer(prompty, reply, settings, calls)
         if answer.status in ("scored", "not_applicable") and remembers(judge):
-            judge.remember(reply)
+            judge.remember(messages, settings, reply)
         if answer.status != "invalid" or len(calls) > reask:
             return answer
         if answer.cause != "truncated":
