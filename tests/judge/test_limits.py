@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.errors import JudgeError, JudgeRefusal, Stopped
-from assay.judge.base import Judge, Message, Reply
+from assay.judge.base import Judge, Message, Reply, Usage
 from assay.judge.credential import Key
 from assay.judge.limits import ALONE, FATAL_IN_A_ROW, Gate, Limited, seconds
 from assay.judge.wire import openai
@@ -284,6 +284,8 @@ def test_a_cancelled_call_gives_its_place_back() -> None:
         ({"remaining-tokens": "0", "reset-tokens": "1m3s"}, 60.0),
         ({"remaining-requests": "0", "reset-requests": "500ms"}, 0.5),
         ({"remaining-requests": "1", "reset-requests": "12s"}, 0.0),
+        ({"remaining-tokens": "799", "reset-tokens": "12s"}, 12.0),  # a request takes 800
+        ({"remaining-tokens": "800", "reset-tokens": "12s"}, 0.0),
         ({"remaining-requests": "0"}, 0.0),
         ({"remaining-requests": "many", "reset-requests": "12s"}, 0.0),
         ({}, 0.0),
@@ -292,7 +294,8 @@ def test_a_cancelled_call_gives_its_place_back() -> None:
 def test_no_request_left_closes_the_gate_until_the_reset(
     limits: dict[str, str], wait: float
 ) -> None:
-    model = Model(lambda text, attempt: Reply("ok", limits=limits) if text == "a" else OK)
+    first = Reply("ok", limits=limits, usage=Usage(prompt_tokens=700, completion_tokens=100))
+    model = Model(lambda text, attempt: first if text == "a" else OK)
     ask(Limited(model), "a", "b", "c")
     start = model.starts[0][1]
     assert [round(at - start - model.takes, 6) for _, at in model.starts[1:]] == [wait, wait]

@@ -99,13 +99,14 @@ class Limited:
         await self.gate.enter()
         slowed: bool | None = None
         limits: Mapping[str, str] | None = None
+        tokens = 0
         try:
             if self._stop.is_set():
                 raise Stopped("not asked: the run is stopping")
             if self._fatal is not None:
                 raise self._stopped(self._fatal)
             reply: Reply = await ask()
-            slowed, limits = False, reply.limits
+            slowed, limits, tokens = False, reply.limits, reply.usage.total_tokens
             self._fatal_count = 0
             return reply
         except JudgeError as error:
@@ -117,7 +118,7 @@ class Limited:
             self._heard = self._heard or (error.status is not None and not error.fatal)
             raise
         finally:
-            self.gate.leave(slowed, limits)
+            self.gate.leave(slowed, limits, tokens)
 
     def _pause(self, error: JudgeError, attempt: int) -> float | None:
         """Seconds to wait before the next try; None to give up."""
@@ -174,9 +175,12 @@ class Gate:
                 self._let_in()
             raise
 
-    def leave(self, slowed: bool | None, limits: Mapping[str, str] | None = None) -> None:
+    def leave(
+        self, slowed: bool | None, limits: Mapping[str, str] | None = None, tokens: int = 0
+    ) -> None:
         """Give the place back. `slowed`: whether the server said it was too much, None for
-        neither; `limits`: what it said about the rest of its minute."""
+        neither; `limits`: what it said about the rest of its minute; `tokens`: what this
+        request took, so the next one will."""
         self.in_flight -= 1
         if self._opening is not None:
             self._opening.cancel()
@@ -188,7 +192,7 @@ class Gate:
                 self.proven, self.allowed = True, float(self.most)
             self.allowed = min(float(self.most), self.allowed + 1.0 / self.allowed)
         if limits:
-            self._read(limits)
+            self._read(limits, {"requests": 1, "tokens": max(1, tokens)})
         self._let_in()
 
     def _take(self) -> None:
@@ -208,12 +212,12 @@ class Gate:
             self._slowed_at = now
             self.allowed = max(1.0, self.allowed / 2)
 
-    def _read(self, limits: Mapping[str, str]) -> None:
-        """Close the gate until the minute turns where nothing is left of it."""
-        for kind in ("requests", "tokens"):
+    def _read(self, limits: Mapping[str, str], needs: Mapping[str, int]) -> None:
+        """Close the gate until the minute turns where too little is left for a request."""
+        for kind, need in needs.items():
             remaining = limits.get(f"remaining-{kind}")
             reset = seconds(limits.get(f"reset-{kind}", ""))
-            if remaining is not None and reset and _is_used_up(remaining):
+            if remaining is not None and reset and _is_less(remaining, need):
                 self._closed_until = max(self._closed_until, _now() + min(reset, 60.0))
 
     def _is_free(self) -> bool:
@@ -249,8 +253,8 @@ def seconds(text: str) -> float:
         return 0.0
 
 
-def _is_used_up(remaining: str) -> bool:
+def _is_less(remaining: str, need: int) -> bool:
     try:
-        return float(remaining) <= 0
+        return float(remaining) < need
     except ValueError:
         return False
