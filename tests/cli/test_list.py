@@ -43,12 +43,11 @@ def test_the_metrics_that_ship(assay: Assay) -> None:
 def test_a_line_a_metric(assay: Assay) -> None:
     found = assay("list")
     assert found.code == 0
-    lines = found.out.splitlines()
-    assert {line.split()[0] for line in lines} >= SHIPPED
-    assert any(
-        line.startswith("similarity ") and "query, response, ground_truth -> similarity" in line
-        for line in lines
-    )
+    lines = [line.split(maxsplit=3) for line in found.out.splitlines()]
+    assert {line[0] for line in lines} >= SHIPPED
+    similarity = next(line for line in lines if line[0] == "similarity")
+    assert similarity[1:3] == ["1", "0..3"]
+    assert similarity[3].strip() == "query, response, ground_truth"
 
 
 def test_a_metric_of_the_working_folder_is_listed(tmp_path: Path, assay: Assay) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+_PIPED = 160
+"""Columns where nobody looks: enough for a line a metric."""
 
 
 def list_(
@@ -36,9 +39,34 @@ def list_(
     if json_:
         print_json(found)
         return
-    width = max(len(entry["name"]) for entry in found)
-    for entry in found:
-        typer.echo(
-            f"{entry['name']:<{width}}  {entry['variant']:<10} {entry['calls']} calls  "
-            f"{', '.join(entry['inputs'])} -> {entry['scale']}"
-        )
+    _print(found)
+
+
+def _print(found: list[dict[str, Any]]) -> None:
+    """A table by whose numbers they are; a pipe gets each metric on one line."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = _PIPED
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("metric", "calls", "scale"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("takes")
+    variants = {entry["variant"] for entry in found}
+    for variant in sorted(variants, key=lambda name: (name != "assay", name)):
+        table.add_row("assay's own:" if variant == "assay" else f"as {variant}:")
+        for entry in found:
+            if entry["variant"] == variant:
+                calls = entry["calls"].replace(" per element of ", "/")
+                takes = ", ".join(entry["inputs"])
+                table.add_row(f"  {entry['name']}", calls, _short(entry["scale"]), takes)
+    console.print(table)
+
+
+def _short(scale: str) -> str:
+    """The first output's scale, and how many outputs more there are."""
+    first, *more = scale.split("; ")
+    span = first.partition(" ")[2]
+    return f"{span}, {len(more)} more" if more else span

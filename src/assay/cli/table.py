@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any, TextIO
 
 from assay.metric.score import STATUSES
@@ -29,18 +30,23 @@ def print_summary(run: Run, out: TextIO) -> None:
         table.add_column(_HEADINGS.get(status, status), justify="right")
     if any(bars.values()):
         table.add_column("levels", no_wrap=True)
-    for name, found in run.metrics.items():
-        evaluator, _, output = name.rpartition(".")
-        table.add_row(
-            evaluator if evaluator == output else name,
-            _number(found["mean"]),
-            _interval(found["ci95"]),
-            _number(found["sd"]),
-            "-" if found["pass_rate"] is None else f"{found['pass_rate']:.0%}",
-            str(found["n"]),
-            *(str(found[status]) for status in shown),
-            *([bars[name]] if any(bars.values()) else []),
-        )
+    for evaluator, group in groupby(run.metrics.items(), lambda item: item[0].rpartition(".")[0]):
+        metrics = list(group)
+        if len(metrics) > 1:
+            table.add_row(evaluator)
+        for name, found in metrics:
+            output = name.rpartition(".")[2]
+            alone = evaluator if evaluator == output else name
+            table.add_row(
+                f"  {output}" if len(metrics) > 1 else alone,
+                _number(found["mean"]),
+                _interval(found["ci95"]),
+                _number(found["sd"]),
+                "-" if found["pass_rate"] is None else f"{found['pass_rate']:.0%}",
+                str(found["n"]),
+                *(str(found[status]) for status in shown),
+                *([bars[name]] if any(bars.values()) else []),
+            )
     console.print(table)
     for name, found in run.metrics.items():
         for cause, count in found.get("causes", {}).items():
