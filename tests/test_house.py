@@ -26,7 +26,18 @@ LONGEST = 320
 STILL_LONGER = {"judge/baseline/lexical.py"}
 """Modules in which the second thing has not been looked for yet."""
 
-HEAVY = {"pandas", "numpy", "openai", "azure", "fastapi", "ray", "aiohttp", "jinja2", "wordllama"}
+HEAVY = {
+    "pandas",
+    "numpy",
+    "openai",
+    "azure",
+    "fastapi",
+    "ray",
+    "aiohttp",
+    "jinja2",
+    "wordllama",
+    "jwt",
+}
 
 
 def name_of(path: Path) -> str:

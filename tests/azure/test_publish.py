@@ -113,8 +113,15 @@ def test_an_endpoint_loses_nothing_and_carries_everything() -> None:
     assert made.lost == []
     assert made.body["definition"]["connection_name"] == "assay"
     assert made.body["definition"]["metrics"]["score"]["desirable_direction"] == "decrease"
+    assert made.body["supported_evaluation_levels"] == ["turn"]
     with pytest.raises(SetupError, match="needs --connection"):
         publication(prompty(), "endpoint")
+
+
+def test_an_endpoint_for_whole_conversations_says_so() -> None:
+    text = FILE.replace("question", "messages")
+    made = publication(loads(text), "endpoint", connection="assay")
+    assert made.body["supported_evaluation_levels"] == ["conversation"]
 
 
 @pytest.mark.parametrize("form", ["prompt", "score_model"])

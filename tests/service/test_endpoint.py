@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,62 +14,12 @@ import pytest
 
 import assay
 from assay.errors import SetupError
-from assay.service.endpoint import Endpoint, check_bind, make_endpoint, serve
+from assay.service.endpoint import BUDGET, Endpoint, check_bind, make_endpoint
+from tests.service.running import Running, request
 from tests.support import runs
 from tests.support.server import JudgeServer, Response
 
 KEY = "a-key-that-nobody-must-see"
-
-
-class Running:
-    """An endpoint in a thread of its own."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.url = ""
-        ready = threading.Event()
-
-        def note(url: str) -> None:
-            self.url = url
-            self.loop = asyncio.get_running_loop()
-            task = asyncio.current_task()
-            assert task is not None
-            self.task = task
-            ready.set()
-
-        async def run() -> None:
-            try:
-                await serve(endpoint, "127.0.0.1", 0, note)
-            except asyncio.CancelledError:
-                return
-
-        self.thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
-        self.thread.start()
-        assert ready.wait(10)
-
-    def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self.task.cancel)
-        self.thread.join(10)
-
-    def post(self, path: str = "/", body: Any = None, **kwargs: Any) -> tuple[int, Any]:
-        async def send() -> tuple[int, Any]:
-            async with (
-                aiohttp.ClientSession() as session,
-                session.post(self.url + path, **({"json": body} | kwargs)) as answer,
-            ):
-                return answer.status, await answer.json()
-
-        return asyncio.run(send())
-
-
-def request(**item: Any) -> dict[str, Any]:
-    """What Foundry sends for one row."""
-    return {
-        "schema_version": "0.0.1",
-        "evaluator_name": "on_topic",
-        "evaluator_version": "1",
-        "evaluation_level": "turn",
-        "data": {"item": item},
-    }
 
 
 @pytest.fixture
@@ -87,7 +37,7 @@ def start(tmp_path: Path, server: JudgeServer, monkeypatch: pytest.MonkeyPatch) 
         files = [runs.write_metric(tmp_path, name) for name in names or ("on_topic",)]
         made = make_endpoint(files, judge="openai:test", base_url=server.url, key=key)
         if budget is not None:
-            made = Endpoint(made.served, made.key, budget)
+            made = Endpoint(made.served, made.key, budget=budget)
         opened.append(Running(made))
         return opened[-1]
 
@@ -141,6 +91,17 @@ def test_a_judge_that_is_too_slow(start: Any, server: JudgeServer) -> None:
     assert (answer["status"], answer["error"]["code"]) == ("Error", "timeout")
 
 
+def test_what_is_spent_before_counts() -> None:
+    async def endless(question: str) -> float:
+        await asyncio.Event().wait()
+        return 1.0
+
+    body = request(question="q0")
+    status, answer = asyncio.run(make_endpoint([endless]).answer(None, None, body, spent=BUDGET))
+    assert status == 200
+    assert answer["error"] == {"code": "timeout", "message": "not done within 0 s"}
+
+
 def test_two_metrics_are_two_addresses(start: Any) -> None:
     running = start("on_topic", "other")
     assert running.post("/other", request(question="q1", answer="a"))[1]["score"] == 2
@@ -170,6 +131,15 @@ def test_with_the_key(start: Any) -> None:
     assert (status, answer["status"]) == (200, "Completed")
 
 
+def test_a_header_that_is_no_text(start: Any) -> None:
+    running = start(key=KEY)
+    connection = http.client.HTTPConnection(running.url.removeprefix("http://"), timeout=10)
+    headers = {"Content-Type": "application/json", "api-key": "\xff"}  # sent as that one byte
+    connection.request("POST", "/", b"{}", headers)
+    assert connection.getresponse().status == 401
+    connection.close()
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -177,7 +147,8 @@ def test_with_the_key(start: Any) -> None:
         ({"json": []}, 400),
         ({"json": {"data": {}}}, 400),
         ({"json": {"data": {"item": "text"}}}, 400),
-        ({"json": {**request(question="q", answer="a"), "evaluation_level": "conversation"}}, 400),
+        ({"json": {**request(question="q", answer="a"), "evaluation_level": "trace"}}, 400),
+        ({"data": b"[" * 100_000, "headers": {"Content-Type": "application/json"}}, 400),
         ({"data": json.dumps(request(question="q", answer="a"))}, 415),
     ],
 )
@@ -191,15 +162,15 @@ def test_what_is_no_request(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
-def test_loopback_needs_no_key(host: str) -> None:
-    check_bind(host, None)
+def test_loopback_needs_no_guard(host: str) -> None:
+    check_bind(host, guarded=False)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.4", "example.test"])
 def test_any_other_address_needs_one(host: str) -> None:
-    check_bind(host, KEY)
-    with pytest.raises(SetupError, match="set ASSAY_SERVE_KEY"):
-        check_bind(host, None)
+    check_bind(host, guarded=True)
+    with pytest.raises(SetupError, match="set ASSAY_SERVE_KEY .* or --audience"):
+        check_bind(host, guarded=False)
 
 
 def test_the_key_is_not_shown() -> None:

@@ -19,6 +19,7 @@ from assay.azure.payloads import EvaluatorBody
 from assay.azure.project import Foundry
 from assay.errors import PromptyError, SetupError
 from assay.jsontext import digest
+from assay.metric.conversation import conversation_input
 from assay.prompty import Output, Prompty
 
 Form = Literal["prompt", "score_model", "endpoint"]
@@ -206,12 +207,15 @@ def _evaluator(
     scored = [o for o in prompty.outputs.values() if o.scored]
     label = prompty.name if len(scored) == 1 else f"{prompty.name}-{output.name}"
     slug = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")[:200] or "metric"
+    # A prompt evaluator is given columns alone; an endpoint takes what the metric takes.
+    judges_conversations = form == "endpoint" and conversation_input(prompty.inputs) is not None
+    level = "conversation" if judges_conversations else "turn"
     body = {
         "evaluator_type": "custom",
         "categories": ["quality"],
         "display_name": label,
         "description": (prompty.description or output.description)[:500],
-        "supported_evaluation_levels": ["turn"],
+        "supported_evaluation_levels": [level],
         "metadata": {
             "assay.fingerprint": digest(definition, 32),
             "assay.sha256": prompty.sha256,

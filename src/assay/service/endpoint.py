@@ -1,6 +1,7 @@
 """Metrics as an endpoint evaluator of Foundry: one row a request, answered within its 30 seconds.
 
-POST / (one metric), /NAME or /NAME/OUTPUT. The key, where one is set, is in the header `api-key`.
+POST / (one metric), /NAME or /NAME/OUTPUT. A caller sends the key in the header `api-key`, or a
+token of Entra ID, where they are asked for.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import SetupError
+from assay.errors import InputError, SetupError
 from assay.judge.base import Judge
-from assay.metric.columns import alias_of
 from assay.metric.evaluator import Evaluator
 from assay.metric.registry import load
 from assay.metric.score import Score, declared_or_inferred
 from assay.prompty import Output
 from assay.run.engine import score_row
 from assay.run.plan import Options, judge_for
+from assay.service.bearer import Bearer, Refused
+from assay.service.inputs import values_of
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -44,31 +46,34 @@ class Served:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Answers requests for its metrics. key: what a caller must send; None asks for none."""
+    """Answers requests for its metrics.
+
+    key, bearer: what a caller must send, either where there are both; None asks for nothing.
+    budget: seconds for one row, with all that is done before it is judged.
+    """
 
     served: Mapping[str, Served]
     key: str | None = field(default=None, repr=False)
+    bearer: Bearer | None = None
     budget: float = BUDGET
 
     async def answer(
-        self, name: str | None, output: str | None, body: Any
+        self, name: str | None, output: str | None, body: Any, spent: float = 0.0
     ) -> tuple[int, dict[str, Any]]:
-        """HTTP status and body for one request's."""
+        """HTTP status and body for one request's. spent: seconds of the budget that are gone."""
         chosen = self._chosen(name, body)
         if chosen is None:
             known = ", ".join(f"/{known}" for known in self.served)
             return 404, failed("unknown_evaluator", f"there is {known}")
-        item = body.get("data", {}).get("item") if _has_item(body) else None
-        if not isinstance(item, Mapping):
-            return 400, failed("bad_request", "the body has no object at data.item")
-        if body.get("evaluation_level") == "conversation":
-            return 400, failed("bad_request", "this endpoint judges turns, not conversations")
         evaluator = chosen.evaluator
         if output is not None and output not in evaluator.outputs:
             return 404, failed("unknown_output", f"{evaluator.name} has no output {output!r}")
-        score = await score_row(
-            evaluator, bound(evaluator, item), chosen.judge, reask=1, timeout=self.budget
-        )
+        try:
+            values = values_of(evaluator, body)
+        except InputError as error:
+            return 400, failed("bad_request", str(error))
+        left = max(0.0, self.budget - spent)
+        score = await score_row(evaluator, values, chosen.judge, reask=1, timeout=left)
         return 200, reply_of(score, evaluator.outputs, output)
 
     def _chosen(self, name: str | None, body: Any) -> Served | None:
@@ -91,6 +96,7 @@ def make_endpoint(
     judge: str | Judge | None = None,
     base_url: str | None = None,
     key: str | None = None,
+    bearer: Bearer | None = None,
 ) -> Endpoint:
     """Load metrics and their judges. Raises what would fail on every row."""
     served: dict[str, Served] = {}
@@ -101,23 +107,15 @@ def make_endpoint(
         if evaluator.name in served:
             raise SetupError(f"two metrics are called {evaluator.name!r}")
         served[evaluator.name] = Served(evaluator, chosen)
-    return Endpoint(served, key or None)
+    return Endpoint(served, key or None, bearer)
 
 
-def check_bind(host: str, key: str | None) -> None:
-    """Raises SetupError where others could spend the judge's money: no loopback, and no key."""
-    if not key and not _is_loopback(host):
-        raise SetupError(f"{host} can be reached by others: set {KEY} to a key they must send")
-
-
-def bound(evaluator: Evaluator, item: Mapping[str, Any]) -> dict[str, Any]:
-    """The metric's inputs from a row, under their own or another known name."""
-    found: dict[str, Any] = {}
-    for name in evaluator.inputs:
-        column = name if name in item else alias_of(name, item)
-        if column is not None:
-            found[name] = item[column]
-    return found
+def check_bind(host: str, *, guarded: bool) -> None:
+    """Raises SetupError where others could spend the judge's money: no loopback, no guard."""
+    if not guarded and not _is_loopback(host):
+        raise SetupError(
+            f"{host} can be reached by others: set {KEY} to a key they must send, or --audience"
+        )
 
 
 def reply_of(score: Score, outputs: Mapping[str, Output], wanted: str | None) -> dict[str, Any]:
@@ -162,15 +160,17 @@ def application(endpoint: Endpoint) -> web.Application:
     from aiohttp import web
 
     async def handle(request: web.Request) -> web.Response:
-        refusal = _refusal(endpoint.key, request)
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        refusal = await _refusal(endpoint, request)
         if refusal is not None:
             return refusal
         try:
             body = json.loads(await request.read())
-        except ValueError:
+        except (ValueError, RecursionError):
             return web.json_response(failed("bad_request", "the body is not JSON"), status=400)
         name, output = request.match_info.get("name"), request.match_info.get("output")
-        status, answer = await endpoint.answer(name, output, body)
+        status, answer = await endpoint.answer(name, output, body, clock() - started)
         return web.json_response(answer, status=status)
 
     async def close(_: web.Application) -> None:
@@ -184,10 +184,16 @@ def application(endpoint: Endpoint) -> web.Application:
 
 
 async def serve(endpoint: Endpoint, host: str, port: int, ready: Any = None) -> None:
-    """Answer until it is cancelled. `ready` is called with the address."""
+    """Answer until it is cancelled. `ready` is called with the address.
+
+    Raises SetupError for an address that cannot or must not be used, and where the tenant whose
+    tokens are asked for cannot be read.
+    """
     from aiohttp import web
 
-    check_bind(host, endpoint.key)
+    check_bind(host, guarded=bool(endpoint.key or endpoint.bearer))
+    if endpoint.bearer is not None:
+        await endpoint.bearer.tenant.open()
     runner = web.AppRunner(application(endpoint), access_log=None, handler_cancellation=True)
     await runner.setup()
     try:
@@ -204,23 +210,42 @@ async def serve(endpoint: Endpoint, host: str, port: int, ready: Any = None) -> 
         await runner.cleanup()
 
 
-def _refusal(key: str | None, request: web.Request) -> web.Response | None:
-    """A 401 without the key; a 415 for what a web page could send without being asked."""
+async def _refusal(endpoint: Endpoint, request: web.Request) -> web.Response | None:
+    """A 401 for a stranger; a 415 for what a web page could send without being asked."""
     from aiohttp import web
 
-    if key is not None:
-        given = request.headers.get("api-key", "")
-        if not hmac.compare_digest(given.encode(), key.encode()):
-            answer = failed("unauthorized", "the header api-key is missing or wrong")
-            return web.json_response(answer, status=401)
+    try:
+        await _let_in(endpoint, request.headers)
+    except Refused as error:
+        answer = failed("unauthorized", str(error))
+        challenge = {"WWW-Authenticate": "Bearer"} if endpoint.bearer is not None else None
+        return web.json_response(answer, status=401, headers=challenge)
+    except SetupError:
+        answer = failed("keys_unavailable", "the tenant's signing keys cannot be fetched now")
+        return web.json_response(answer, status=503)
     if request.content_type != "application/json":
         answer = failed("bad_request", "the body must be application/json")
         return web.json_response(answer, status=415)
     return None
 
 
-def _has_item(body: Any) -> bool:
-    return isinstance(body, dict) and isinstance(body.get("data"), dict)
+async def _let_in(endpoint: Endpoint, headers: Mapping[str, str]) -> None:
+    """Raises Refused without the key or a token that is good, whichever is asked for."""
+    key, bearer = endpoint.key, endpoint.bearer
+    if key is None and bearer is None:
+        return
+    if key is not None:
+        given = headers.get("api-key", "").encode(errors="replace")
+        if hmac.compare_digest(given, key.encode()):
+            return
+    scheme, _, token = headers.get("Authorization", "").partition(" ")
+    if bearer is not None and scheme.lower() == "bearer":
+        await bearer.check(token.strip())
+    elif bearer is None:
+        raise Refused("the header api-key is missing or wrong")
+    else:
+        also = ", or a right one in the header api-key" if key is not None else ""
+        raise Refused(f"a bearer token is missing{also}")
 
 
 def _is_loopback(host: str) -> bool:
