@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.server import JudgeServer
+from tests.support.tls import Tls, make_tls
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 _PREFIXES = ("OPENAI_", "AZURE_", "ASSAY_", "OLLAMA_")
@@ -34,6 +35,12 @@ def server() -> Iterator[JudgeServer]:
     """A judge that speaks the OpenAI wire; set its `reply`."""
     with JudgeServer() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
+    """A certificate for loopback; clients trust it through SSL_CERT_FILE."""
+    return make_tls(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture

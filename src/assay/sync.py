@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_FIRST = threading.Lock()
+
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`, from one background loop that all callers share.
@@ -25,8 +27,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-@cache
 def _loop() -> asyncio.AbstractEventLoop:
+    with _FIRST:  # a cache alone lets threads that come at once start a loop each
+        return _started()
+
+
+@cache
+def _started() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="assay", daemon=True).start()
     return loop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,17 @@ import assay
 from assay.azure.client import Patience
 from assay.azure.project import Foundry
 from assay.run.progress import Silent
-from tests.support.foundry import TOKEN, FakeFoundry
-from tests.support.tls import Tls, make_tls
+from tests.support.foundry import STORAGE_TOKEN, TOKEN, FakeFoundry
+from tests.support.hub import FakeHub
+from tests.support.tls import Tls
 
 PATIENT = Patience(tries=3, pause=0.0, poll=0.0, wait=30.0)
+
+SCOPES = {
+    "https://ai.azure.com/.default": TOKEN,
+    "https://management.azure.com/.default": TOKEN,
+    "https://storage.azure.com/.default": STORAGE_TOKEN,
+}
 
 SCORES = {"q0": 1, "q1": 2, "q2": 3, "q3": 4, "q4": 5}
 
@@ -60,9 +68,11 @@ class Credential:
         return Access(self.token, int(time.time()) + 3600)
 
 
-@pytest.fixture(scope="session")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
-    return make_tls(tmp_path_factory.mktemp("tls"))
+class ScopedCredential:
+    """Another token for every scope, as Entra ID gives them."""
+
+    def get_token(self, *scopes: str, **_: Any) -> Access:
+        return Access(SCOPES[scopes[0]], int(time.time()) + 3600)
 
 
 @pytest.fixture
@@ -70,6 +80,30 @@ def foundry(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeFoundry]:
     monkeypatch.setenv("SSL_CERT_FILE", str(tls.cert))
     with FakeFoundry(tls) as running:
         yield running
+
+
+@pytest.fixture
+def hub(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    with FakeHub(tls) as running:
+        for name in ("HTTPS_PROXY", "https_proxy"):
+            monkeypatch.setenv(name, running.proxy)
+        for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+            monkeypatch.setenv(name, str(tls.cert))
+        yield running
+
+
+@pytest.fixture
+def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing sleeps: not our tries, not azure-core's, not azure-ai-evaluation's evaluators."""
+    from azure.core.pipeline.transport import HttpTransport
+
+    really = asyncio.sleep
+
+    async def at_once(_: float, result: Any = None) -> Any:
+        return await really(0, result)
+
+    monkeypatch.setattr(asyncio, "sleep", at_once)
+    monkeypatch.setattr(HttpTransport, "sleep", lambda *_: None)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,9 +19,8 @@ from assay.azure.hub import HubClient, may
 from assay.azure.project import Foundry, Hub
 from assay.errors import SetupError
 from tests.azure.conftest import PATIENT, Credential, make_run, write_metric
-from tests.support.foundry import TOKEN, FakeFoundry
+from tests.support.foundry import SIGNATURE, TOKEN, FakeFoundry
 from tests.support.hub import SPACE, FakeHub
-from tests.support.tls import Tls
 
 
 def _has_package() -> bool:
@@ -36,16 +34,6 @@ needs_package = pytest.mark.skipif(
     not _has_package(), reason="azure-ai-evaluation is not installed: the old portal is not tried"
 )
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture
-def hub(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    with FakeHub(tls) as running:
-        for name in ("HTTPS_PROXY", "https_proxy"):
-            monkeypatch.setenv(name, running.proxy)
-        for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
-            monkeypatch.setenv(name, str(tls.cert))
-        yield running
 
 
 @pytest.fixture
@@ -97,38 +85,11 @@ def test_a_run_in_a_hub_project(hub: FakeHub, project: Hub) -> None:
     tags = {tag["key"]: tag["value"] for tag in made["data"]["tags"]}
     assert tags["assay.version"] == assay.__version__
     assert "on_topic=" in tags["assay.prompts"]
-    assert hub.history["properties"]["runType"] == "eval_run"
+    assert hub.properties["run-1"]["runType"] == "eval_run"
     assert log(run, project)["url"] == found["url"]
     (run.directory / "upload.json").unlink()  # the hub knows the run by its tag
     assert log(run, project)["url"] == found["url"]
     assert len(hub.runs) == 1
-
-
-@needs_package
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", f"{SPACE}$", 403),
-        ("POST", "/runs/create$", 403),  # the package goes on, and makes a link up
-        ("GET", "/datastores$", 404),
-        ("PUT", "instance_results", 403),
-        ("POST", "/runs/log-metric$", 400),
-        ("POST", "/runs/update$", 400),
-    ],
-)
-def test_a_hub_run_that_is_not_there_gets_no_link(
-    hub: FakeHub, project: Hub, method: str, path: str, status: int
-) -> None:
-    hub.fail(method, path, status)
-    run = mixed_run()
-    with pytest.raises(UploadError) as failure:
-        log(run, project)
-    assert "repeat with: assay upload" in str(failure.value)
-    assert TOKEN not in str(failure.value)
-    state = run.directory / "upload.json"
-    assert not state.exists() or "url" not in state.read_text()
-    hub.failures.clear()
-    assert "/build/evaluation/run-" in log(run, project)["url"]
 
 
 @needs_package
@@ -143,6 +104,38 @@ def test_an_endpoint_by_the_old_way(foundry: FakeFoundry, monkeypatch: pytest.Mo
     (upload,) = foundry.calls("POST", "runs:upload$")
     assert upload.body["displayName"] == "demo"
     assert upload.body["tags"]["assay.rows"] == "5"
+
+
+@needs_package
+@pytest.mark.usefixtures("no_waits")
+@pytest.mark.parametrize(
+    ("method", "path", "said"),
+    [
+        ("POST", "/evaluationResults/.*/startPendingUpload$", '"Foundry User"'),
+        ("PUT", "^/store/", '"Storage Blob Data Contributor"'),
+        ("PATCH", "/evaluationResults/", '"Foundry User"'),
+        ("POST", "runs:upload$", '"Foundry User"'),
+        ("PATCH", "runs:updateUpload/", '"Foundry User"'),
+    ],
+)
+def test_a_failing_call_by_the_old_way(
+    foundry: FakeFoundry, monkeypatch: pytest.MonkeyPatch, method: str, path: str, said: str
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(foundry.tls.cert))
+    run, endpoint = mixed_run(), Foundry(foundry.endpoint, Credential())
+    foundry.fail(method, path, 403)
+    with pytest.raises(UploadError) as failure:
+        log(run, endpoint, classic=True)
+    error = str(failure.value)
+    assert f" failed: {method} " in error
+    assert "HTTP 403: missing permission:" in error
+    assert said in error
+    assert failure.value.status == 403
+    assert error.endswith(f"--azure-ai-project {foundry.endpoint} --classic")
+    assert TOKEN not in error
+    assert SIGNATURE not in error
+    foundry.heal()
+    assert log(run, endpoint, classic=True)["url"]
 
 
 @pytest.mark.skipif(_has_package(), reason="azure-ai-evaluation is installed")

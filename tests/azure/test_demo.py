@@ -19,11 +19,9 @@ from assay.azure.project import Foundry, Hub
 from assay.errors import SetupError
 from assay.run.progress import Silent
 from tests.azure.conftest import PATIENT, Credential
-from tests.azure.test_classic import hub, needs_package
+from tests.azure.test_classic import needs_package
 from tests.support.foundry import FakeFoundry
 from tests.support.hub import FakeHub
-
-__all__ = ["hub"]
 
 DATA = Path(__file__).resolve().parents[2] / "datasets" / "support_desk.jsonl"
 METRICS = ("similarity", "groundedness", "relevance")
@@ -71,7 +69,7 @@ def test_in_foundry(foundry: FakeFoundry, project: Foundry, demo: assay.Run) -> 
 
 @needs_package
 @pytest.mark.filterwarnings("ignore")
-def test_in_a_hub(hub: FakeHub, demo: assay.Run) -> None:  # noqa: F811
+def test_in_a_hub(hub: FakeHub, demo: assay.Run) -> None:
     log(demo, Hub("s", "g", "p", Credential()))
     logged = {m["key"]: m["value"] for m in hub.runs["run-1"]["data"]["metrics"]}
     for name in METRICS:

@@ -86,6 +86,39 @@ def test_an_endpoint_nobody_answers_at(judge: JudgeServer) -> None:
     assert "check AZURE_OPENAI_ENDPOINT" in found["endpoint"][1]
 
 
+@pytest.mark.parametrize(
+    ("answer", "states", "said"),
+    [
+        ("ok", {"endpoint": "ok", "login": "ok", "deployment": "ok"}, "project:c/gpt answered"),
+        (error(401, TOKEN), {"endpoint": "ok", "login": "todo"}, '"Foundry User"'),
+        (
+            error(404, "no such connection"),
+            {"endpoint": "ok", "login": "ok", "deployment": "todo"},
+            "CONNECTION/DEPLOYMENT of a model connected to it",
+        ),
+    ],
+)
+def test_a_judge_through_a_project(
+    tls: Tls, monkeypatch: pytest.MonkeyPatch, answer: Any, states: dict[str, str], said: str
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tls.cert))
+    monkeypatch.setenv("AZURE_AI_PROJECT_TOKEN", TOKEN)
+    with JudgeServer(answer, tls=tls) as judge:
+        monkeypatch.setenv("AZURE_AI_PROJECT_ENDPOINT", judge.project)
+        found = look("project:c/gpt", "s/g/p-that-is-not-there/and/no/form")
+    assert {part: state for part, (state, _) in found.items() if part != "project"} == states
+    assert said in found[list(states)[-1]][1]
+    if states["login"] == "ok":
+        assert found["login"][1] == "AZURE_AI_PROJECT_TOKEN"
+    assert judge.count == 1
+
+
+def test_a_judge_through_a_project_that_is_not_named() -> None:
+    found = look("project:c/gpt", None)
+    assert found["endpoint"][0] == "todo"
+    assert "set AZURE_AI_PROJECT_ENDPOINT" in found["endpoint"][1]
+
+
 def test_nothing_is_set_up() -> None:
     found = look(None, None)
     assert {state for state, _ in found.values()} == {"unset"}

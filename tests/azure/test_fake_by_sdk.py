@@ -5,6 +5,7 @@ Runs where azure-ai-projects is installed, which assay itself never needs.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,12 +13,13 @@ from typing import Any
 
 import pytest
 
+from assay.azure.log import log_run
 from assay.azure.outline import outline_of
 from assay.azure.project import Foundry
 from assay.azure.publish import publication
 from assay.prompty import load
 from assay.run.record import Run
-from tests.azure.conftest import Credential, make_run, write_metric
+from tests.azure.conftest import PATIENT, Credential, make_run, write_metric
 from tests.support.foundry import FakeFoundry
 
 projects = pytest.importorskip(
@@ -92,3 +94,37 @@ def test_a_published_metric_through_their_client(foundry: FakeFoundry, client: A
     assert version.definition.metrics["score"].threshold == 3
     grader = publication(file, "score_model", deployment="gpt").body
     assert grader["range"] == [1, 5]
+
+
+def test_a_comparison_through_their_client(
+    foundry: FakeFoundry, project: Foundry, client: Any
+) -> None:
+    from azure.ai.projects.models import EvaluationComparisonInsightRequest, Insight
+    from azure.core.exceptions import HttpResponseError
+
+    metric = write_metric("on_topic")
+    moved = json.dumps({"reason": "it moved", "score": 2})
+    for special in (None, {"on_topic": {"q0": moved}}):
+        run = make_run(metric, special=special, name=f"moved {bool(special)}")
+        asyncio.run(log_run(run.directory, project, patience=PATIENT))
+    request = EvaluationComparisonInsightRequest(
+        eval_id="eval_1", baseline_run_id="run_1", treatment_run_ids=["run_2"]
+    )
+    made = client.beta.insights.generate(Insight(display_name="theirs", request=request))
+    assert made.state == "NotStarted"
+    done = client.beta.insights.get(made.insight_id)
+    assert (done.state, done.result.method) == ("Succeeded", "PairedTTest")
+    scores, verdicts = done.result.comparisons
+    assert (scores.testing_criteria, scores.baseline_run_summary.average) == ("on_topic", 0.5)
+    (item,) = scores.compare_items
+    assert item.delta_estimate == pytest.approx(0.05)
+    assert item.p_value == pytest.approx(0.373901, abs=1e-6)  # t = 1 with 4 degrees of freedom
+    assert item.treatment_effect == "Inconclusive"
+    assert verdicts.testing_criteria == "on_topic verdict"
+    for _ in range(2):
+        client.beta.insights.generate(Insight(display_name="again", request=request))
+    listed = list(client.beta.insights.list(type="EvaluationComparison", eval_id="eval_1"))
+    assert [one.insight_id for one in listed] == ["insight_3", "insight_2", "insight_1"]
+    request["baselineRunId"] = "run_9"
+    with pytest.raises(HttpResponseError, match="no run run_9"):
+        client.beta.insights.generate(Insight(display_name="none", request=request))

@@ -74,6 +74,7 @@ def test_the_payloads_field_by_field(foundry: FakeFoundry, project: Foundry) -> 
     assert list(foundry.blobs) == [patch.body["dataUri"]]
     first = uploaded(foundry)[0]
     assert first["assay"].pop("id")
+    assert first["assay"].pop("run")["metrics"] == [["on_topic", "on_topic", "score"]]
     assert first == {
         "question": "q0",
         "answer": "a q0",

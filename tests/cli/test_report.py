@@ -64,13 +64,13 @@ def test_export(assay: Assay, run: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child there")
 def test_view_ends_with_ctrl_c(run: Path) -> None:
-    process = runs.start("view", run.parent, cwd=run.parent)
-    assert process.stdout is not None
-    url = process.stdout.readline().strip()
-    with urlopen(url) as answer:
-        assert b"<h1>Runs</h1>" in answer.read()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    with runs.start("view", run.parent, cwd=run.parent) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        with urlopen(url) as answer:
+            assert b"<h1>Runs</h1>" in answer.read()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (0, "")
     assert err.endswith("ended\n")
 

@@ -45,7 +45,8 @@ def data(tmp_path: Path) -> Path:
 
 WAYS_OUT = (
     "give one: --judge openai:MODEL (with OPENAI_API_KEY), --judge azure:DEPLOYMENT (with "
-    "AZURE_OPENAI_ENDPOINT), --judge ollama:MODEL, --base-url URL for any compatible server, "
+    "AZURE_OPENAI_ENDPOINT), --judge project:CONNECTION/DEPLOYMENT (with "
+    "AZURE_AI_PROJECT_ENDPOINT), --judge ollama:MODEL, --base-url URL for any compatible server, "
     "--judge baseline (no key, no network; a baseline only), ASSAY_JUDGE, or `judge =` in "
     "assay.toml"
 )

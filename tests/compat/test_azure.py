@@ -19,6 +19,7 @@ from assay.compat import azure
 from assay.errors import InputError, JudgeError, SetupError
 from assay.metric.builtin import document_retrieval_outputs
 from tests.support.server import JudgeServer, Request, Response, error, scripted
+from tests.support.tls import Tls
 
 KEYS = ("", "_score", "_passed", "_result", "_reason", "_status", "_threshold", "_properties")
 
@@ -189,12 +190,27 @@ def test_a_credential(server: JudgeServer, inside: bool) -> None:
     assert request.path == "/openai/v1/chat/completions"
 
 
+def test_a_model_of_a_project(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tls.cert))
+    monkeypatch.setenv("AZURE_AI_PROJECT_TOKEN", "token-of-the-test")
+    with JudgeServer(verdict(4), tls=tls) as server:
+        config = {"byo_model": "conn/dep", "project_endpoint": server.project}
+        assert azure.FluencyEvaluator(config)(response="r")["fluency"] == 4
+    [request] = server.requests
+    assert request.path == "/api/projects/p/openai/v1/responses"
+    assert request.body["model"] == "conn/dep"
+    assert request.headers["authorization"] == "Bearer token-of-the-test"
+
+
 @pytest.mark.parametrize(
     ("config", "words"),
     [
         ({"azure_endpoint": "https://x.y", "api_key": "k"}, "azure_deployment is missing"),
         ({"azure_endpoint": "https://x.y", "foo": 1}, "unknown foo; known are api_key"),
         ({"model": "m"}, "api_key is missing"),
+        ({"byo_model": "c/m"}, "project_endpoint is missing"),
+        ({"byo_model": "c/m", "project_endpoint": "https://x.y"}, "names no project"),
+        ({"byo_model": "c/m", "project_endpoint": "https://x.y", "foo": 1}, "unknown foo"),
         ({"type": "decision", "model": "m"}, "not 'decision'"),
         ({}, "azure_endpoint, azure_deployment is missing"),
         (3, "must be a dict, not int"),

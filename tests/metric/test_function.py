@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import math
+import threading
 from typing import Any, overload
 
 import numpy
@@ -51,6 +52,11 @@ def test_inputs_are_the_parameters() -> None:
           "coherence_result": "pass", "coherence_threshold": 3, "coherence_reason": "why",
           "coherence_status": "completed", "coherence_prompt_tokens": 90,
           "coherence_properties": {"n": 1}}, {"coherence": 4}),
+        ({"violence": "Very low", "violence_score": 0, "violence_result": "pass",
+          "violence_threshold": 3, "violence_reason": "x"}, {"violence": 0}),
+        ({"score": 4, "reason": "x", "threshold": 3, "passed": True}, {"score": 4}),
+        ({"gpt_similarity": 5.0}, {"similarity": 5.0}),
+        ({"a_label": True, "a_reason": "x"}, {"a_label": True}),
     ],
 )  # fmt: skip
 def test_what_a_callable_may_return(result: Any, outputs: dict[str, Any]) -> None:
@@ -128,6 +134,48 @@ def test_the_fingerprint_follows_the_source() -> None:
     assert prints(one) != prints(two)
 
 
+def test_verdict_threshold_and_tokens_are_kept_with_the_row() -> None:
+    told = {
+        "fluency": 4,
+        "fluency_result": "pass",
+        "fluency_threshold": 3,
+        "fluency_properties": {"prompt_tokens": 50, "completion_tokens": 12, "model": "gpt"},
+    }
+    found = score(lambda response: told, response="x")
+    assert found.evidence == {"fluency_result": "pass", "fluency_threshold": 3}
+    (call,) = found.calls
+    assert (call.prompt, call.usage.total_tokens, call.model) == ("m", 62, "gpt")
+
+
+def test_each_reason_is_told_with_its_metric() -> None:
+    told = {"a": 1, "a_reason": "one", "b": 2, "b_reason": "two", "c": 3}
+    assert score(lambda response: told, response="x").reason == "a: one\nb: two"
+
+
+def test_a_skipped_metric_says_why() -> None:
+    told = {"m": None, "m_result": "not_applicable", "m_status": "skipped", "m_reason": "empty"}
+    found = score(lambda response: told, response="x")
+    assert (found.status, found.cause, found.message) == (
+        *("not_applicable", "not_applicable"),
+        "empty",
+    )
+
+
+def test_rows_wait_for_a_service_together() -> None:
+    """Each call returns when 20 of them are under way: fewer threads would wait for ever."""
+    together = threading.Barrier(20)
+
+    def asks(response: str) -> int:
+        together.wait(30)
+        return 1
+
+    async def all_at_once() -> list[Score]:
+        evaluator = FunctionEvaluator(asks, "m")
+        return await asyncio.gather(*(evaluator.score({"response": "x"}) for _ in range(40)))
+
+    assert {found.status for found in asyncio.run(all_at_once())} == {"scored"}
+
+
 class Overloaded:
     """Declares its inputs as azure-ai-evaluation's evaluators do."""
 
@@ -145,3 +193,24 @@ def test_the_first_overload_names_the_inputs() -> None:
     evaluator = FunctionEvaluator(Overloaded(), "overloaded")
     assert list(evaluator.inputs) == ["response", "ground_truth"]
     assert evaluator(response="a", ground_truth="a")["same"] == 1.0
+
+
+class AllOptional:
+    """As azure's protected-material evaluator does it."""
+
+    @overload
+    def __call__(self, *, query: str, response: str) -> dict[str, float]: ...
+
+    @overload
+    def __call__(self, *, conversation: dict[str, Any]) -> dict[str, float]: ...
+
+    def __call__(self, *, query: Any = None, response: Any = None, **kwargs: Any) -> Any:
+        return {"x": 1}
+
+
+def test_a_callable_that_asks_for_nothing_is_taken_by_its_overload() -> None:
+    found = FunctionEvaluator(AllOptional(), "m").inputs
+    assert {name: item.required for name, item in found.items()} == {
+        "query": True,
+        "response": True,
+    }

@@ -97,6 +97,22 @@ def test_what_is_not_converted_stays_byte_for_byte() -> None:
         assert converted.count(comment) == 1
 
 
+def test_a_model_of_a_project_there_and_back() -> None:
+    settings = {"byo_model": "conn/dep", "project_endpoint": "${env:PROJECT}"}
+    lines = "".join(f"    {key}: {value}\n" for key, value in settings.items())
+    text = f"---\nmodel:\n  configuration:\n{lines}---\nuser:\nx\n"
+    there = convert(text, "v2")
+    assert loads(there.text).front["model"] == {
+        "id": "conn/dep",
+        "provider": "project",
+        "connection": {"kind": "key", "endpoint": "${env:PROJECT}"},
+    }
+    back = convert(there.text, "classic")
+    assert loads(back.text).front["model"] == {"configuration": settings}
+    assert (there.notes, back.notes) == ([], [])
+    assert loads(text).model == loads(there.text).model == loads(back.text).model
+
+
 @pytest.mark.parametrize("newline", ["\r\n", "\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_there_and_back(mark: str, newline: str) -> None:

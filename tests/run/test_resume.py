@@ -159,7 +159,7 @@ def test_a_second_process_on_the_directory_stops(
     tmp_path: Path, metric: Path, server: JudgeServer
 ) -> None:
     server.reply = Response(stall=True)
-    data = runs.write_lines(tmp_path / "data.jsonl", runs.rows(3))
+    data = runs.write_lines(tmp_path / "data.jsonl", runs.rows(1))
     with runs.start(*arguments(metric, data, server), cwd=tmp_path) as process:
         server.wait_for(1, 60)
         directory = runs.only_run(tmp_path)

@@ -444,8 +444,7 @@ def test_the_command_lets_in(
     monkeypatch.setenv("ASSAY_SERVE_ALLOW", IDENTITY)
     file = runs.write_metric(tmp_path)
     arguments = ("--judge", "openai:test", "--base-url", server.url, "--port", "0")
-    process = runs.start("serve", file, *arguments, cwd=tmp_path)
-    try:
+    with runs.start("serve", file, *arguments, cwd=tmp_path) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
 
@@ -458,7 +457,6 @@ def test_the_command_lets_in(
 
         assert asyncio.run(send(login.token(first, aud=CLIENT, iss=V2))) == 200
         assert asyncio.run(send(login.token(first, oid=OTHER))) == 401
-    finally:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=20)
     assert "a token of Entra ID is asked for" in said

@@ -195,8 +195,7 @@ def test_the_command_refuses_an_open_door(tmp_path: Path) -> None:
 def test_the_command_serves(tmp_path: Path, server: JudgeServer) -> None:
     file = runs.write_metric(tmp_path)
     arguments = ("--judge", "openai:test", "--base-url", server.url, "--port", "0")
-    process = runs.start("serve", file, *arguments, cwd=tmp_path)
-    try:
+    with runs.start("serve", file, *arguments, cwd=tmp_path) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         assert url.endswith("/on_topic")
@@ -210,7 +209,6 @@ def test_the_command_serves(tmp_path: Path, server: JudgeServer) -> None:
                 return await answer.json()
 
         assert asyncio.run(send())["score"] == 5
-    finally:
         process.send_signal(2)
         _, said = process.communicate(timeout=20)
     assert "no key is asked for: loopback only" in said

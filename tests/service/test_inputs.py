@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from assay.metric.conversation import conversation_input
 from assay.metric.registry import load
 from assay.prompty import Input
 from assay.service.endpoint import make_endpoint
-from assay.service.inputs import conversation_input, values_of
+from assay.service.inputs import values_of
 from tests.service.running import Running, request
 from tests.support.server import JudgeServer
 

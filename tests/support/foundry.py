@@ -14,6 +14,7 @@ import asyncio
 import json
 import re
 import threading
+import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -22,12 +23,14 @@ from urllib.parse import quote
 from aiohttp import web
 
 from tests.support.grading import result_counts, run_criteria
+from tests.support.insights import compare_runs
 from tests.support.tls import Tls
 
 Json = dict[str, Any]
 Handler = Callable[[web.Request, Any], Awaitable[web.Response]]
 
 TOKEN = "a-token-that-nobody-must-see"
+STORAGE_TOKEN = "a-storage-token-that-nobody-must-see"
 SIGNATURE = "sig=a-signature-that-nobody-must-see"
 PREFIX = "/api/projects/p"
 _MAPPING = re.compile(r"\{\{(?:item|sample)\.[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*\}\}")
@@ -85,11 +88,16 @@ class FakeFoundry:
         self.failures: list[Failure] = []
         self.evaluators: dict[str, list[Json]] = {}
         self.datasets: dict[tuple[str, str], Json] = {}
-        self.blobs: dict[str, bytes] = {}
+        self.blobs: Any = {}
+        self.container = ""
+        self.signature = f"sv=1&{SIGNATURE}"
         self.evals: dict[str, Json] = {}
         self.runs: dict[str, dict[str, Json]] = {}
         self.items: dict[str, list[Json]] = {}
+        self.insights: dict[str, Json] = {}
+        self.insights_end = "Succeeded"
         self._hidden: dict[str, int] = {}
+        self._open: weakref.WeakSet[asyncio.WriteTransport] = weakref.WeakSet()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._halt: asyncio.Event | None = None
@@ -128,6 +136,9 @@ class FakeFoundry:
         ready.set()
         await self._halt.wait()
         await runner.cleanup()
+        for transport in self._open:  # a client that went away says no goodbye to TLS
+            transport.abort()
+        await asyncio.sleep(0)
 
     @property
     def origin(self) -> str:
@@ -157,6 +168,8 @@ class FakeFoundry:
 
     def _guarded(self, handler: Handler) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(http: web.Request) -> web.StreamResponse:
+            assert isinstance(http.transport, asyncio.WriteTransport)
+            self._open.add(http.transport)
             raw = await http.read()
             path = http.path.removeprefix(PREFIX)
             is_json = http.path.startswith(PREFIX) and raw
@@ -199,10 +212,7 @@ class FakeFoundry:
     def _check(self, http: web.Request, headers: dict[str, str]) -> None:
         """Login, and which routes take an api-version."""
         if not http.path.startswith(PREFIX):
-            if "authorization" in headers:
-                raise Refusal(400, "AuthenticationFailed", "a blob was sent a token")
-            if SIGNATURE not in http.query_string:
-                raise Refusal(403, "AuthenticationFailed", "no signature")
+            self._check_blob(http, headers)
             return
         if headers.get("authorization") != f"Bearer {TOKEN}":
             raise Refusal(401, "Unauthorized", "no such token")
@@ -213,6 +223,18 @@ class FakeFoundry:
         version = "2025-11-15-preview" if is_old else "v1"
         if not is_openai and http.query.get("api-version") != version:
             raise Refusal(400, "MissingApiVersionParameter", f"it must be {version}")
+
+    def _check_blob(self, http: web.Request, headers: dict[str, str]) -> None:
+        """A signature, or a token for storage where there is none; never a project's token."""
+        if self.signature:
+            if "authorization" in headers:
+                raise Refusal(400, "AuthenticationFailed", "a blob was sent a token")
+            if self.signature not in http.query_string:
+                raise Refusal(403, "AuthenticationFailed", "no signature")
+        elif headers.get("authorization") != f"Bearer {STORAGE_TOKEN}":
+            raise Refusal(401, "InvalidAuthenticationInfo", "no token for storage")
+        elif not headers.get("x-ms-version"):
+            raise Refusal(400, "MissingRequiredHeader", "x-ms-version")
 
     def _routes(self) -> list[tuple[str, str, Handler]]:
         versions = f"{PREFIX}/evaluators/{{name}}/versions"
@@ -236,6 +258,9 @@ class FakeFoundry:
             ("POST", f"{evals}/{{eval}}/runs", self._create_run),
             ("GET", run, self._get_run),
             ("GET", f"{run}/output_items", self._list_items),
+            ("GET", f"{PREFIX}/insights", self._list_insights),
+            ("POST", f"{PREFIX}/insights", self._create_insight),
+            ("GET", f"{PREFIX}/insights/{{id}}", self._get_insight),
             ("POST", f"{old}/startPendingUpload", self._old),
             ("PATCH", old, self._old),
             ("POST", f"{PREFIX}/evaluations/runs:upload", self._old),
@@ -320,12 +345,14 @@ class FakeFoundry:
             raise Refusal(409, "TemporaryDataReferencesForExistingAsset", "it exists")
         if body.get("pendingUploadType") not in ("BlobReference", "TemporaryBlobReference"):
             raise Refusal(400, "BadRequest", "no pendingUploadType")
-        container = f"{self.origin}/store/{quote(name)}-{version[:12]}"
-        reference = {
+        container = self.container or f"{self.origin}/store/{quote(name)}-{version[:12]}"
+        reference: Json = {
             "blobUri": container,
             "storageAccountArmId": "/subscriptions/s/storageAccounts/a",
-            "credential": {"sasUri": f"{container}?sv=1&{SIGNATURE}", "type": "SAS"},
         }
+        if self.signature:
+            signed = f"{container}?{self.signature}"
+            reference["credential"] = {"sasUri": signed, "type": "SAS"}
         pending = {"pendingUploadId": "u1", "pendingUploadType": "BlobReference"}
         return _json({**pending, "blobReference": reference, "version": version})
 
@@ -456,6 +483,62 @@ class FakeFoundry:
         items = [self.spoil(dict(item)) for item in reversed(self.items[self._run(http)["id"]])]
         return _page(http, [item for item in items if item is not None])
 
+    # Insights: comparisons of runs.
+
+    async def _list_insights(self, http: web.Request, body: Any) -> web.Response:
+        _check_preview(http)
+        wanted = http.query.get("evalId")
+        found = [i for i in self.insights.values() if wanted in (None, i["request"]["evalId"])]
+        # One a page, the newest first.
+        skip = int(http.query.get("skip", "0"))
+        page: Json = {"value": [_shown(one) for one in found[::-1][skip : skip + 1]]}
+        if skip + 1 < len(found):
+            query = f"api-version=v1&evalId={wanted or ''}&skip={skip + 1}"
+            page["nextLink"] = f"{self.origin}{http.path}?{query}"
+        return _json(page)
+
+    async def _create_insight(self, http: web.Request, body: Any) -> web.Response:
+        _check_preview(http)
+        once = http.headers.get("Repeatability-Request-ID")
+        if not once or not http.headers.get("Repeatability-First-Sent"):
+            raise Refusal(400, "BadRequest", "the Repeatability headers are required")
+        for known in self.insights.values():
+            if known["once"] == once:
+                return _json(_shown(known), 201)
+        asked = body["request"]
+        if not body.get("displayName") or asked["type"] != "EvaluationComparison":
+            raise Refusal(400, "BadRequest", "displayName and a comparison are required")
+        runs = self.runs.get(asked["evalId"], {})
+        for number in (asked["baselineRunId"], *asked["treatmentRunIds"]):
+            if number not in runs:
+                raise Refusal(404, "NotFound", f"no run {number} in {asked['evalId']}")
+            if runs[number]["status"] != "completed":
+                raise Refusal(400, "BadRequest", f"the run {number} is not completed")
+        made = {**body, "id": f"insight_{len(self.insights) + 1}", "state": "NotStarted"}
+        made |= {"metadata": {"createdAt": "2026-11-01T00:00:00Z"}}
+        self.insights[made["id"]] = made | {"once": once, "polls": self.polls}
+        return _json(made, 201)
+
+    async def _get_insight(self, http: web.Request, body: Any) -> web.Response:
+        _check_preview(http)
+        found = self.insights.get(http.match_info["id"])
+        if found is None:
+            raise Refusal(404, "NotFound", "no such insight")
+        if found["polls"] > 0:
+            found["polls"] -= 1
+            found["state"] = "Running"
+        elif found["state"] in ("NotStarted", "Running"):
+            found["state"] = self.insights_end
+            if self.insights_end == "Succeeded":
+                asked = found["request"]
+                found["result"] = compare_runs(
+                    self.evals[asked["evalId"]]["testing_criteria"],
+                    self.items,
+                    asked["baselineRunId"],
+                    asked["treatmentRunIds"],
+                )
+        return _json(_shown(found))
+
     # The old portal's way, of azure-ai-evaluation.
 
     async def _old(self, http: web.Request, body: Any) -> web.Response:
@@ -478,6 +561,16 @@ def _json(value: Any, status: int = 200) -> web.Response:
 
 def _refusal(status: int, code: str, message: str) -> web.Response:
     return _json({"error": {"code": code, "message": message}}, status)
+
+
+def _check_preview(http: web.Request) -> None:
+    if http.headers.get("Foundry-Features") != "Insights=V1Preview":
+        raise Refusal(400, "BadRequest", "insights are a preview: Foundry-Features is missing")
+
+
+def _shown(insight: Json) -> Json:
+    """An insight without what the service keeps to itself."""
+    return {key: value for key, value in insight.items() if key not in ("once", "polls")}
 
 
 def _page(http: web.Request, items: list[Json]) -> web.Response:

@@ -1,129 +1,125 @@
-"""A hub project on loopback: ARM, MLflow, artifacts, history and blobs, behind a proxy.
-
-azure-ai-evaluation's addresses cannot be changed, so a CONNECT proxy leads all of them here. Point
-HTTPS_PROXY at `proxy`, and REQUESTS_CA_BUNDLE at the certificate.
-"""
+"""A hub project on loopback: ARM, MLflow, artifacts, history and blobs, behind a proxy."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import re
-import threading
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
 
-from tests.support.foundry import SIGNATURE, Failure, Seen
+from tests.support.foundry import SIGNATURE, STORAGE_TOKEN, Failure, Seen
 from tests.support.tls import Tls
+from tests.support.tunnel import Tunnel
 
 Json = dict[str, Any]
 
 TOKEN = "a-token-that-nobody-must-see"
 SPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/p"
 ACTIONS = ["Microsoft.MachineLearningServices/workspaces/*/write"]
+BLOBS = "account.blob.core.windows.net"
 
 
-class FakeHub:
-    """The project, in a thread of its own; leave the `with` block and it is gone."""
+class FakeHub(Tunnel):
+    """The project. It shows what it was sent in its errors, so that what is shown to people is
+    tested with it.
+
+    keyless: its storage takes tokens and no keys. sas: the signature it gives otherwise.
+    lag: looks at a run's artifacts that show none yet. storage_port: where its storage is, if
+    that is another server.
+    """
 
     def __init__(self, tls: Tls) -> None:
-        self.tls = tls
-        self.proxy = ""
+        super().__init__(tls)
         self.actions = list(ACTIONS)
+        self.keyless = False
+        self.lag = 0
+        self.sas = SIGNATURE
+        self.storage_port: int | None = None
         self.seen: list[Seen] = []
         self.failures: list[Failure] = []
         self.runs: dict[str, Json] = {}
         self.blobs: dict[str, bytes] = {}
-        self.history: Json = {}
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._halt: asyncio.Event | None = None
-        self._port = 0
-        self._tunnels: set[asyncio.Task[Any]] = set()
+        self.properties: dict[str, Json] = {}
+        self.artifacts: dict[str, list[Json]] = {}
 
-    def __enter__(self) -> Self:
-        ready = threading.Event()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(ready)), name="hub", daemon=True
-        )
-        self._thread.start()
-        assert ready.wait(10), "the fake did not start"
-        return self
+    def fail(self, method: str, path: str, status: int, **how: Any) -> None:
+        """Let the calls whose path matches fail, until `heal`. Status 0 drops the connection."""
+        self.failures.append(Failure(method, re.compile(path), status, **how))
 
-    def __exit__(self, *_: Any) -> None:
-        assert self._loop is not None
-        assert self._halt is not None
-        assert self._thread is not None
-        self._loop.call_soon_threadsafe(self._halt.set)
-        self._thread.join(10)
+    def heal(self) -> None:
+        self.failures.clear()
 
-    async def _serve(self, ready: threading.Event) -> None:
-        self._loop, self._halt = asyncio.get_running_loop(), asyncio.Event()
-        app = web.Application(client_max_size=2**30)
-        app.router.add_route("*", "/{rest:.*}", self._handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.001)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=self.tls.context())
-        await site.start()
-        self._port = runner.addresses[0][1]
-        tunnel = await asyncio.start_server(self._tunnel, "127.0.0.1", 0)
-        self.proxy = f"http://127.0.0.1:{tunnel.sockets[0].getsockname()[1]}"
-        ready.set()
-        await self._halt.wait()
-        tunnel.close()
-        tunnels = list(self._tunnels)
-        for task in tunnels:
-            task.cancel()
-        await asyncio.gather(*tunnels, return_exceptions=True)
-        await runner.cleanup()
+    def calls(self, method: str, path: str) -> list[Seen]:
+        """The requests so far whose path matches."""
+        return [s for s in self.seen if s.method == method and re.search(path, s.path)]
 
-    async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """CONNECT to any host leads to the TLS server."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._tunnels.add(task)
-        ends = [writer]
-        try:
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            inner, outer = await asyncio.open_connection("127.0.0.1", self._port)
-            ends.append(outer)
-            await asyncio.gather(_pump(reader, outer), _pump(inner, writer))
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # either side may go away at any time
-        finally:
-            for end in ends:
-                end.transport.abort()
-            self._tunnels.discard(task)
+    def finished(self) -> list[str]:
+        """The runs that count as done."""
+        return [name for name, run in self.runs.items() if run["info"]["status"] == "FINISHED"]
 
-    def fail(self, method: str, path: str, status: int) -> None:
-        """Let the calls whose path matches fail from now on."""
-        self.failures.append(Failure(method, re.compile(path), status))
+    def _port_of(self, host: str) -> int:
+        own = self.storage_port is None or not host.startswith(BLOBS)
+        return super()._port_of(host) if own else int(self.storage_port or 0)
 
     async def _handle(self, http: web.Request) -> web.StreamResponse:
         raw = await http.read()
         headers = {name.lower(): value for name, value in http.headers.items()}
-        is_blob = http.host.startswith("account.blob.")
+        is_blob = http.host == BLOBS
         body: Any = raw if is_blob or not raw else json.loads(raw)
         self.seen.append(Seen(http.method, http.path, dict(http.query), headers, body))
-        for failure in self.failures:
-            if failure.method == http.method and failure.path.search(http.path):
-                if failure.status == 0:
-                    assert http.transport is not None
-                    http.transport.close()
-                said = {"error": {"code": "Failed", "message": headers.get("authorization")}}
-                return web.json_response(said, status=failure.status or 500)
-        if is_blob:
-            assert SIGNATURE in http.query_string
-            self.blobs[http.path] = bytes(raw)
-            return web.Response(status=201)
-        if headers.get("authorization") != f"Bearer {TOKEN}":
-            return web.json_response({"error": {"code": "Unauthorized"}}, status=401)
-        return web.json_response(self._answer(http, body))
+        failure = self._failure(http.method, http.path)
+        if failure is not None and not failure.late:
+            return self._failed(http, failure)
+        answer = self._blob(http, raw) if is_blob else self._json(http, body)
+        return self._failed(http, failure) if failure is not None else answer
 
-    def _answer(self, http: web.Request, body: Any) -> Json:
+    def _failure(self, method: str, path: str) -> Failure | None:
+        for failure in self.failures:
+            if failure.method == method and failure.path.search(path) and failure.times > 0:
+                failure.times -= 1
+                return failure
+        return None
+
+    def _failed(self, http: web.Request, failure: Failure) -> web.Response:
+        if failure.status == 0:
+            assert http.transport is not None
+            http.transport.close()
+            return web.Response()
+        said = f"{failure.message}; you sent {http.headers.get('Authorization')} to {http.url}"
+        if http.host == BLOBS:
+            return _blob_error(failure.status, "Failed", said)
+        return web.json_response(
+            {"error": {"code": "Failed", "message": said}},
+            status=failure.status,
+            headers=failure.headers,
+        )
+
+    def _blob(self, http: web.Request, raw: bytes) -> web.Response:
+        by_token = http.headers.get("Authorization") == f"Bearer {STORAGE_TOKEN}"
+        signed = SIGNATURE in http.query_string and "Authorization" not in http.headers
+        if self.keyless and signed:
+            return _blob_error(403, "KeyBasedAuthenticationNotPermitted", "keys are off")
+        if not signed and not (by_token and http.headers.get("x-ms-version")):
+            return _blob_error(403, "AuthenticationFailed", "the login is wrong")
+        if http.method == "DELETE":
+            self.blobs.pop(http.path, None)
+            return web.Response(status=202)
+        if http.headers.get("x-ms-blob-type") != "BlockBlob":
+            return _blob_error(400, "MissingRequiredHeader", "x-ms-blob-type")
+        self.blobs[http.path] = bytes(raw)
+        return web.Response(status=201)
+
+    def _json(self, http: web.Request, body: Any) -> web.Response:
+        if http.headers.get("Authorization") != f"Bearer {TOKEN}":
+            return web.json_response({"error": {"code": "Unauthorized"}}, status=401)
+        answer = self._answer(http, body)
+        if answer is None:
+            said = {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "no such run"}
+            return web.json_response(said, status=404)
+        return web.json_response(answer)
+
+    def _answer(self, http: web.Request, body: Any) -> Json | None:
         path = http.path
         if path == SPACE:
             uri = f"azureml://ml.test/mlflow/v1.0{SPACE}"
@@ -135,44 +131,62 @@ class FakeHub:
                 "accountName": "account",
                 "endpoint": "core.windows.net",
                 "containerName": "store",
-                "credentials": {"credentialsType": "Sas"},
+                "credentials": {"credentialsType": "None" if self.keyless else "Sas"},
             }
             return {"value": [{"name": "workspaceblobstore", "properties": store}]}
         if path.endswith("/listSecrets"):
-            return {"secretsType": "Sas", "sasToken": SIGNATURE}
+            return {"secretsType": "Sas", "sasToken": self.sas}
         if path.endswith("/artifacts/register"):
+            self.artifacts.setdefault(body["container"].removeprefix("dcid."), []).append(body)
             return {}
         if path.startswith("/history/"):
-            self.history = body
-            return {}
+            return self._history(http, body)
         return self._mlflow(http, path.rsplit("/", 1)[1], body)
 
-    def _mlflow(self, http: web.Request, call: str, body: Any) -> Json:
+    def _history(self, http: web.Request, body: Any) -> Json | None:
+        found = re.search(r"/experimentids/0/runs/([^/]+)(/artifacts)?$", http.path)
+        assert found, http.path
+        if found[1] not in self.runs:
+            return None
+        if found[2]:
+            self.lag, late = max(0, self.lag - 1), self.lag > 0
+            return {"value": [] if late else self.artifacts.get(found[1], [])}
+        kept = self.properties.setdefault(found[1], {"azureml.git": "none"})
+        if http.method == "PATCH":
+            kept.update(body["properties"])
+        return {"runId": found[1], "properties": kept}
+
+    def _mlflow(self, http: web.Request, call: str, body: Any) -> Json | None:
         if call == "create":
             number = f"run-{len(self.runs) + 1}"
             info = {"run_id": number, "experiment_id": "0", "run_name": body.get("run_name")}
             data: Json = {"tags": body["tags"], "metrics": []}
             self.runs[number] = {"info": {**info, "status": "RUNNING"}, "data": data}
             return {"run": self.runs[number]}
+        if call == "search":
+            wanted = re.fullmatch(r"tags\.`assay\.upload` = '(\w+)'", body["filter"])
+            assert wanted, body
+            tag = {"key": "assay.upload", "value": wanted[1]}
+            return {"runs": [run for run in self.runs.values() if tag in run["data"]["tags"]]}
+        run = self.runs.get(http.query["run_id"] if call == "get" else body["run_id"])
+        if run is None:
+            return None
         if call == "log-metric":
-            metric = {"key": body["key"], "value": body["value"]}
-            self.runs[body["run_id"]]["data"]["metrics"].append(metric)
-            return {}
-        if call == "update":
-            self.runs[body["run_id"]]["info"]["status"] = body["status"]
-            return {}
-        if call == "get":
-            return {"run": self.runs[http.query["run_id"]]}
-        wanted = re.fullmatch(r"tags\.`assay\.upload` = '(\w+)'", body["filter"])
-        assert call == "search"
-        assert wanted, body
-        tag = {"key": "assay.upload", "value": wanted[1]}
-        return {"runs": [run for run in self.runs.values() if tag in run["data"]["tags"]]}
+            run["data"]["metrics"].append({"key": body["key"], "value": body["value"]})
+        elif call == "set-tag":
+            run["data"]["tags"].append({"key": body["key"], "value": body["value"]})
+        elif call == "update":
+            run["info"]["status"] = body["status"]
+        else:
+            assert call == "get", call
+        return {"run": run}
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError):
-        while data := await reader.read(65_536):
-            writer.write(data)
-            await writer.drain()
-        writer.close()
+def _blob_error(status: int, code: str, message: str) -> web.Response:
+    text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    return web.Response(
+        status=status,
+        text=text,
+        content_type="application/xml",
+        headers={"x-ms-error-code": code},
+    )

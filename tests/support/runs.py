@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -141,12 +142,18 @@ def command(
     )
 
 
-def start(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
-    """Start `assay` in a process of its own."""
-    return subprocess.Popen(
+@contextmanager
+def start(*arguments: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """`assay` in a process of its own, which a failing test does not wait for."""
+    process = subprocess.Popen(
         [*ASSAY, *map(str, arguments)],
         cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
     )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()

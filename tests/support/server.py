@@ -26,6 +26,9 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.support import responses
+from tests.support.tls import Tls
+
 Json = dict[str, Any]
 
 _HOST = "127.0.0.1"
@@ -34,6 +37,7 @@ _MAX_BODY = 64 * 2**20
 _ROUTE = re.compile(
     r"/(?:v1|openai/v1|openai/deployments/(?P<deployment>[^/]+))"
     r"/(?P<kind>chat/completions|embeddings)"
+    r"|/api/projects/(?P<project>[^/]+)/openai/v1/(?P<wire>responses)"
 )
 
 
@@ -60,6 +64,8 @@ class Request:
                 found.append(content)
             elif isinstance(content, list):
                 found += [part["text"] for part in content if "text" in part]
+        if self.path.endswith("/responses"):
+            return responses.text_of(self.body)
         return "\n".join(found + [str(item) for item in _inputs(self.body)])
 
 
@@ -84,20 +90,21 @@ class Response:
     truncate: bool = False  # send half of the body, then close
     stall: bool = False  # never answer, until the client goes away or the server stops
 
-    def encode(self, number: int = 0, model: str = _MODEL) -> bytes:
-        """The body's bytes."""
+    def encode(self, number: int = 0, model: str = _MODEL, wire: str | None = None) -> bytes:
+        """The body's bytes; `wire` is "responses" for that API."""
         body = self.body
         if body is None and self.status >= 400:
             body = error(self.status, self.content or HTTPStatus(self.status).phrase).body
         elif body is None:
-            body = completion(
+            make, kind = (responses.response, "resp") if wire else (completion, "chatcmpl")
+            body = make(
                 self.content,
                 finish_reason=self.finish_reason,
                 refusal=self.refusal,
                 tool_calls=self.tool_calls,
                 usage=self.usage,
                 model=model,
-                id=f"chatcmpl-{number}",
+                id=f"{kind}-{number}",
             )
         if isinstance(body, bytes):
             return body
@@ -169,6 +176,7 @@ class JudgeServer:
     whole body. It runs on the server's loop, so it must not block; if it raises, the client gets
     a 400 and the error surfaces when the `with` block ends. `reply`, `embed`, `latency` (seconds
     added to each answer) and `limit` (n requests per so many seconds) may be set while it runs.
+    With `tls` it is behind a certificate, as a project is.
     """
 
     def __init__(
@@ -178,9 +186,11 @@ class JudgeServer:
         latency: float = 0.0,
         limit: tuple[int, float] | None = None,
         embed: Reply | None = None,
+        tls: Tls | None = None,
     ) -> None:
         self.reply = reply
         self.embed = embed
+        self.tls = tls
         self.latency = latency
         self.limit = limit
         self.port = 0
@@ -260,7 +270,8 @@ class JudgeServer:
             app, access_log=None, handler_cancellation=True, shutdown_timeout=0.001
         )
         await runner.setup()
-        site = web.SockSite(runner, listener)
+        context = self.tls.context() if self.tls else None
+        site = web.SockSite(runner, listener, ssl_context=context)
         await site.start()
         ready.set()
         await self._halt.wait()
@@ -278,6 +289,11 @@ class JudgeServer:
     def azure(self) -> str:
         """The Azure endpoint."""
         return f"http://{_HOST}:{self.port}"
+
+    @property
+    def project(self) -> str:
+        """The endpoint of an Azure AI project, for a server with `tls`."""
+        return f"https://{_HOST}:{self.port}/api/projects/p"
 
     @property
     def requests(self) -> list[Request]:
@@ -390,6 +406,12 @@ class JudgeServer:
             return error(404, "Resource not found", "404")
         if not request.body:
             return error(400, "The body is not a JSON object", "invalid_json")
+        if route["wire"]:
+            if not request.headers.get("authorization", "").startswith("Bearer "):
+                return error(401, "Access denied", "401")
+            name = responses.unknown(request.body)
+            if name is not None:
+                return error(400, f"Unknown parameter: '{name}'.", "unknown_parameter", name)
         embeds = route["kind"] == "embeddings"
         try:
             reply = (self.embed or _embeddings) if embeds else self.reply
@@ -418,7 +440,7 @@ class JudgeServer:
             return web.Response()
         route = _ROUTE.fullmatch(request.path)
         model = request.body.get("model") or (route and route["deployment"]) or _MODEL
-        body = response.encode(request.number, model)
+        body = response.encode(request.number, model, route and route["wire"])
         headers = {"Content-Type": "application/json", "x-request-id": f"req-{request.number}"}
         headers |= quota
         for name, value in response.headers.items():

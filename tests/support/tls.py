@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
-HOSTS = ("localhost", "management.azure.com", "ml.test", "account.blob.core.windows.net")
+HOSTS = (
+    *("localhost", "management.azure.com", "login.microsoftonline.com"),
+    *("ml.test", "account.blob.core.windows.net"),
+)
 
 
 class Tls(NamedTuple):

@@ -91,16 +91,20 @@ async def dataset(client: Client, name: str, rows: Rows) -> str:
 
 
 async def put_pending(client: Client, pending: Mapping[str, Any], file: Path, step: Step) -> str:
-    """A file to where an opened upload says; its address, without the signature."""
+    """A file to where an opened upload says; its address, without the signature.
+
+    Storage that takes no keys gives no signature: a token logs in there instead.
+    """
     place = pending.get("blobReference") or {}
+    blob = str(place.get("blobUri") or "").rstrip("/")
     sas = str((place.get("credential") or {}).get("sasUri") or "")
-    parts = urlsplit(sas)
+    parts = urlsplit(sas or blob)
     if not parts.netloc:
         raise UploadError(f"{step.title}: the answer holds no address to upload to", step=step)
     path = f"{parts.path.rstrip('/')}/{file.name}"
     target = f"{parts.scheme}://{parts.netloc}{path}"
-    await client.put_file(f"{target}?{parts.query}", file, f"{parts.netloc}{path}")
-    blob = str(place.get("blobUri") or "").rstrip("/")
+    signed = f"{target}?{parts.query}" if parts.query else target
+    await client.put_file(signed, file, f"{parts.netloc}{path}", by_token=not sas)
     return f"{blob}/{file.name}" if blob else target
 
 

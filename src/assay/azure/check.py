@@ -20,7 +20,7 @@ async def check_project(project: Project, patience: Patience | None = None) -> N
         if isinstance(project, Hub):
             from assay.azure.classic import check_hub
 
-            await check_hub(project)
+            await check_hub(project, patience)
         else:
             await _check_foundry(project, patience)
     except UploadError as error:

@@ -7,28 +7,31 @@ rates are made by alias. What Microsoft changes reaches people by upgrading that
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from assay.azure.client import Patience
+from assay.azure.evaluation import Uploaded, upload
 from assay.azure.faults import UploadError
-from assay.azure.hub import HubClient
+from assay.azure.hub import HubClient, hub_step, run_of
 from assay.azure.metrics import Metric, cell_of, iterations_of, metrics_of, word
 from assay.azure.payloads import tags_of
 from assay.azure.project import Foundry, Hub, Project
 from assay.azure.state import State
+from assay.azure.step import Step
 from assay.errors import SetupError
 from assay.jsontext import digest, dumps
-from assay.judge.faults import redact
+from assay.judge.project import identity
 from assay.run.journal import Lock
 from assay.run.record import Run
 
 Results = dict[int, dict[str, Any]]
 
+_TITLE = "uploading the run"
 _INSTALL = 'pip install "assay[azure-classic]"'
 
 
@@ -71,34 +74,89 @@ def require_package() -> None:
         raise SetupError(f"the old portal needs azure-ai-evaluation: {_INSTALL}")
 
 
-async def check_hub(project: Hub) -> None:
+async def check_hub(project: Hub, patience: Patience | None = None) -> None:
     """Package, login, workspace and the permission to write runs, before anything is judged."""
     require_package()
-    async with HubClient(project) as client:
+    async with HubClient(project, patience) as client:
         await client.check()
 
 
-async def log_classic(run: Run, project: Project, tell: Callable[[str], None]) -> dict[str, Any]:
+async def log_classic(
+    run: Run, project: Project, patience: Patience, tell: Callable[[str], None]
+) -> dict[str, Any]:
     """Upload a run, and look whether the project has it as it was sent."""
     require_package()
+    project = replace(project, credential=project.credential or identity())
     metrics = metrics_of(run)
     results, columns = results_of(run, metrics)
     key = digest([project.label, run.directory.resolve().name, run.header.get("started"), results])
+
+    step = hub_step(_TITLE) if isinstance(project, Hub) else Step(_TITLE, "", "")
+
+    def send() -> Uploaded:
+        with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+            data = Path(folder) / "rows.jsonl"
+            _write_rows(run, data, columns)
+            stored = {metric.key: Stored(metric, results[metric.key]) for metric in metrics}
+            tags = {**tags_of(run), "assay.upload": key}
+            return upload(data, stored, project, run.name, tags, step)
+
     lock = Lock(run.directory)
     try:
         state = State.read(run.directory, key)
         if not state.entry.get("url"):
             tell(f"{run.header.get('rows')} rows, {len(metrics)} metrics, to {project.label}")
-            sent = await _find(project, key)
-            if sent is None:
-                sent = await asyncio.to_thread(
-                    _evaluate, run, project, metrics, results, columns, key
-                )
-                sent = await _confirmed(project, sent)
-            state.note(project=project.label, surface="classic", notes=[], **sent)
+            state.note(project=project.label, surface="classic", notes=[])
+            if isinstance(project, Hub):
+                async with HubClient(project, patience) as client:
+                    await _log_hub(client, send, key, state)
+            else:
+                await _log_endpoint(project, send, state)
     finally:
         lock.release()
-    return {"run": str(run.directory), "rows": run.header.get("rows"), **state.entry}
+    return state.result(run.directory, run.header.get("rows"))
+
+
+async def _log_hub(client: HubClient, send: Callable[[], Uploaded], key: str, state: State) -> None:
+    """The run of an upload: one that is there whole, else a new one, looked at before it counts.
+
+    The package makes the link up by itself, and only logs most calls that fail.
+    """
+    known = state.entry.get("run")
+    if known and not await client.lacks(known, state.entry["metrics"]):
+        state.note(url=client.link(known))
+        return
+    found = await client.find(key)
+    if found is not None:
+        state.note(**found)
+        return
+    await client.disown(key)
+    try:
+        sent = await asyncio.to_thread(send)
+    except UploadError:
+        await client.disown(key)
+        raise
+    run_id = run_of(sent.url)
+    # Kept before it is looked at: where that fails, a repeat looks at the same run.
+    state.note(run=run_id, metrics=sent.metrics)
+    lacks = await client.lacks(run_id, sent.metrics)
+    if lacks:
+        await client.disown(key)
+        why, status = sent.why(hub_step(_TITLE))
+        label = client.project.label
+        raise UploadError(
+            f"the run {run_id} is not complete in {label}: it lacks {'; '.join(lacks)}{why}",
+            status=status,
+        )
+    state.note(url=sent.url)
+
+
+async def _log_endpoint(project: Foundry, send: Callable[[], Uploaded], state: State) -> None:
+    """The old way to an endpoint. The service gives the link, and fails aloud."""
+    sent = await asyncio.to_thread(send)
+    if not sent.url:
+        raise UploadError(f"{project.label} gave no link for the run")
+    state.note(url=sent.url, metrics=sent.metrics)
 
 
 def preview_classic(run: Run, project: Project) -> dict[str, Any]:
@@ -133,40 +191,6 @@ def results_of(run: Run, metrics: list[Metric]) -> tuple[dict[str, Results], dic
     return found, {name: word(name, taken) for name in names}
 
 
-def _evaluate(
-    run: Run,
-    project: Project,
-    metrics: list[Metric],
-    results: dict[str, Results],
-    columns: dict[str, str],
-    key: str,
-) -> dict[str, Any]:
-    """The one call to azure-ai-evaluation. What it prints is talk, so it goes to stderr."""
-    credential = project.credential
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
-        data = Path(folder) / "rows.jsonl"
-        _write_rows(run, data, columns)
-        mapping = {"column_mapping": {"assay_row": "${data.assay_row}"}}
-        try:
-            with contextlib.redirect_stdout(sys.stderr):
-                from azure.ai.evaluation import evaluate
-
-                found = evaluate(
-                    data=str(data),
-                    evaluators={m.key: Stored(m, results[m.key]) for m in metrics},
-                    evaluator_config={"default": mapping},
-                    evaluation_name=run.name,
-                    azure_ai_project=project.as_dict()
-                    if isinstance(project, Hub)
-                    else project.endpoint,
-                    tags={**tags_of(run), "assay.upload": key},
-                    **({"credential": credential} if credential is not None else {}),
-                )
-        except Exception as error:
-            raise _failure(error, project) from None
-    return {"url": found.get("studio_url"), "metrics": dict(found.get("metrics") or {})}
-
-
 def _write_rows(run: Run, path: Path, columns: Mapping[str, str]) -> None:
     with path.open("wb") as file:
         for line, _ in run.records():
@@ -178,50 +202,3 @@ def _write_rows(run: Run, path: Path, columns: Mapping[str, str]) -> None:
                 for value in [data.get(old)]
             }
             file.write(dumps({**plain, "assay_row": line["row"]}) + b"\n")
-
-
-def _failure(error: Exception, project: Project) -> UploadError:
-    """From whatever the package raised: the status somewhere in its chain, and what to do."""
-    status, cause = None, error
-    seen: list[BaseException] = []
-    current: BaseException | None = error
-    while current is not None and current not in seen:
-        seen.append(current)
-        status = status or getattr(current, "status_code", None)
-        current = current.__cause__ or current.__context__
-    said = redact(str(cause).strip().split("\n")[0][:300], _secrets(project))
-    what = {
-        401: "log in again (az login)",
-        403: 'the role "Azure AI Developer" on the project, and "Storage Blob Data Contributor" '
-        "on its storage account where that takes no keys, give the permission",
-        404: "check the subscription, the resource group and the name of the project",
-    }.get(int(status or 0), "look at the message, and repeat it")
-    http = f" answered HTTP {status}" if status else ""
-    return UploadError(
-        f"azure-ai-evaluation could not upload to {project.label}{http}: {said}; {what}",
-        status=status,
-    )
-
-
-def _secrets(project: Project) -> list[str]:
-    token = getattr(project.credential, "token", None)
-    return [token] if isinstance(token, str) else []
-
-
-async def _find(project: Project, key: str) -> dict[str, Any] | None:
-    """A run of this upload that the hub has already: its answer may have been lost."""
-    if not isinstance(project, Hub):
-        return None
-    async with HubClient(project) as client:
-        return await client.find(key)
-
-
-async def _confirmed(project: Project, sent: dict[str, Any]) -> dict[str, Any]:
-    """The link, once the project has the run. Of a hub, the package makes it up by itself."""
-    if isinstance(project, Foundry):
-        if not sent["url"]:
-            raise UploadError(f"{project.label} gave no link for the run")
-        return sent
-    async with HubClient(project) as client:
-        await client.confirm(str(sent["url"] or ""), sent["metrics"])
-    return sent

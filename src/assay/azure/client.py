@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +15,18 @@ import orjson
 from assay.azure.faults import UploadError, refused, unreachable
 from assay.azure.project import Foundry
 from assay.azure.step import Step, to_storage
-from assay.errors import JudgeError, SetupError
+from assay.azure.storage import HEADERS as STORAGE_HEADERS
+from assay.azure.storage import signatures, storage_login
+from assay.errors import JudgeError
 from assay.jsontext import dumps
+from assay.judge.connection import trust
 from assay.judge.credential import Entra
 from assay.judge.faults import retry_after
+from assay.judge.project import SCOPE, TOKEN, identity
 
 if TYPE_CHECKING:
     import aiohttp
 
-SCOPE = "https://ai.azure.com/.default"
 _AGAIN = {500, 502, 503, 504}
 _PAGE = 100
 
@@ -49,7 +50,7 @@ class Client:
     ) -> None:
         self.project = project
         self.patience = patience or Patience()
-        self._login = Entra(project.endpoint, project.credential or _identity(), scope)
+        self._login = Entra(project.endpoint, project.credential or identity(), scope)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -58,7 +59,7 @@ class Client:
         from assay import __version__
 
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=_trust()),
+            connector=aiohttp.TCPConnector(ssl=trust()),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=120),
             headers={"User-Agent": f"assay/{__version__}"},
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -77,7 +78,7 @@ class Client:
 
     async def token(self) -> None:
         """Get a token, without any call to the project."""
-        await self._bearer(Step("logging in", "GET", "a token of Entra ID"))
+        await self._bearer(Step("logging in", "GET", "a token of Entra ID"), self._login)
 
     async def call(
         self,
@@ -87,11 +88,13 @@ class Client:
         params: Mapping[str, str] | None = None,
         also: tuple[int, ...] = (),
         content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[int, dict[str, Any]]:
         """Status and object of a call that succeeded, or ended with a status in `also`."""
         data = None if body is None else dumps(body)
-        headers = {"Content-Type": content_type} if data is not None else {}
-        status, answer = await self._send(step, data, headers, params, also)
+        sent = {"Content-Type": content_type} if data is not None else {}
+        sent |= headers or {}
+        status, answer = await self._send(step, data, sent, params, also, self._login)
         if status in also and not 200 <= status < 300:
             return status, {}
         try:
@@ -123,13 +126,17 @@ class Client:
                 return
             after = {"after": str(page.get("last_id") or items[-1]["id"])}
 
-    async def put_file(self, url: str, file: Path, shown: str) -> None:
-        """A file to blob storage. The address itself logs in: no token goes there."""
-        step = to_storage("uploading the rows", url, shown)
+    async def put_file(self, url: str, file: Path, shown: str, *, by_token: bool = False) -> None:
+        """A file to blob storage. The address itself logs in, so that no token goes there; or,
+        `by_token`, a token that is for storage alone."""
+        step = to_storage("uploading the rows", url, shown, by_token=by_token)
         if urlsplit(url).scheme != "https":
             raise UploadError(f"the rows are not sent to {shown}: it has no TLS", step=step)
         headers = {"x-ms-blob-type": "BlockBlob", "Content-Type": "application/jsonl"}
-        await self._send(step, file, headers, None, ())
+        login = storage_login(url, self._login.source, step) if by_token else None
+        if login is not None:
+            headers |= STORAGE_HEADERS
+        await self._send(step, file, headers, None, (), login)
 
     async def _send(
         self,
@@ -138,14 +145,15 @@ class Client:
         headers: dict[str, str],
         params: Mapping[str, str] | None,
         also: tuple[int, ...],
+        login: Entra | None,
     ) -> tuple[int, bytes]:
         """Send until it is answered for good: 429 always, a failure where that does no harm."""
         for attempt in range(self.patience.tries):
             last = attempt == self.patience.tries - 1
             pause = self.patience.pause * 2**attempt
-            login = {} if isinstance(data, Path) else await self._bearer(step)
+            bearer = await self._bearer(step, login) if login else {}
             try:
-                status, answered, body = await self._once(step, data, {**headers, **login}, params)
+                status, answered, body = await self._once(step, data, {**headers, **bearer}, params)
             except UploadError:
                 if last or not step.repeatable:
                     raise
@@ -155,7 +163,8 @@ class Client:
                 return status, body
             if last or not (status == 429 or (status in _AGAIN and step.repeatable)):
                 host = urlsplit(self._url(step)).netloc
-                raise refused(step, host, status, body, self._login.secrets)
+                secrets = login.secrets if login else signatures(step.path)
+                raise refused(step, host, status, body, secrets)
             asked = retry_after(answered)
             await asyncio.sleep(min(60.0, pause if asked is None else asked))
         raise AssertionError("tries is 1 or more")
@@ -202,33 +211,11 @@ class Client:
             raise UploadError(f"{step.title}: the next page is at another host, {there.netloc}")
         return step.path
 
-    async def _bearer(self, step: Step) -> Mapping[str, str]:
+    async def _bearer(self, step: Step, login: Entra) -> Mapping[str, str]:
         try:
-            return await self._login.headers()
+            return await login.headers()
         except JudgeError as error:
-            raise UploadError(
-                f"{step.title} failed: {error}; log in with az login, give credential=, or set "
-                f"AZURE_AI_PROJECT_TOKEN to a token for {self._login.scope}",
-                step=step,
-            ) from None
-
-
-def _identity() -> Any:
-    """azure-identity's own search for a login."""
-    try:
-        from azure.identity import DefaultAzureCredential
-    except ImportError:
-        raise SetupError(
-            'logging in to the project needs azure-identity: pip install "assay[azure]"; or give '
-            "credential=, or a token in AZURE_AI_PROJECT_TOKEN"
-        ) from None
-    return DefaultAzureCredential()
-
-
-def _trust() -> ssl.SSLContext:
-    """The system's authorities or SSL_CERT_FILE, and what Azure's own clients read besides."""
-    context = ssl.create_default_context()
-    bundle = os.environ.get("REQUESTS_CA_BUNDLE")
-    if bundle and Path(bundle).is_file():
-        context.load_verify_locations(bundle)
-    return context
+            ways = "log in with az login, give credential="
+            if login is self._login:
+                ways += f", or set {TOKEN} to a token for {login.scope}"
+            raise UploadError(f"{step.title} failed: {error}; {ways}", step=step) from None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,9 +17,12 @@ from assay.azure.check import OPEN_DATASET, may_create
 from assay.azure.client import Client, Patience
 from assay.azure.faults import UploadError
 from assay.azure.hub import HubClient
-from assay.azure.project import TOKEN, Foundry, Hub, find_project
+from assay.azure.project import Foundry, Hub, find_project
 from assay.config import load_config
 from assay.errors import AssayError, JudgeError
+from assay.judge.credential import Credential, Entra
+from assay.judge.model import ModelJudge
+from assay.judge.project import TOKEN, FixedToken
 from assay.judge.resolve import resolve
 
 State = Literal["ok", "todo", "unset"]
@@ -61,21 +65,46 @@ async def diagnose(
             yield finding
 
 
+@dataclass(frozen=True)
+class _Service:
+    """What to say of a judge of this kind. place: where its endpoint is given."""
+
+    place: str
+    login: str
+    deployment: str
+
+
+_SERVICES = {
+    "azure": _Service(
+        "AZURE_OPENAI_ENDPOINT",
+        'az login, and the role "Cognitive Services OpenAI User" on the resource',
+        "deploy it in the portal, or name one that is there, not the model",
+    ),
+    "project": _Service(
+        "AZURE_AI_PROJECT_ENDPOINT",
+        'az login, and the role "Foundry User" on the project',
+        "name a deployment of the project, or CONNECTION/DEPLOYMENT of a model connected to it",
+    ),
+}
+
+
 async def _judge(name: str | None, credential: Any) -> AsyncIterator[Finding]:
     """Endpoint, login and deployment of the judge, with one call of a few tokens."""
     chosen = str(name or os.environ.get("ASSAY_JUDGE") or load_config().get("judge") or "")
-    endpoint = os.environ.get("AZURE_OPENAI_ENDPOINT")
-    if not chosen.startswith("azure:"):
+    service = _SERVICES.get(chosen.partition(":")[0])
+    if service is None:
         shown = f"the judge is {chosen}" if chosen else "no judge is named"
         yield Finding("deployment", "unset", f"{shown}; --judge azure:DEPLOYMENT tries one")
         return
     try:
         judge = resolve(chosen, credential=credential)
     except AssayError as error:
-        yield Finding("endpoint" if not endpoint else "login", "todo", str(error))
+        known = os.environ.get(service.place)
+        yield Finding("login" if known else "endpoint", "todo", str(error))
         return
-    host = urlsplit(str(endpoint)).netloc
-    login = "a key" if os.environ.get("AZURE_OPENAI_API_KEY") and not credential else "Entra ID"
+    assert isinstance(judge, ModelJudge)
+    host = urlsplit(judge.url).netloc
+    login = _judge_login(judge.credential)
     try:
         await judge.complete(_JUDGE)
     except JudgeError as error:
@@ -89,22 +118,24 @@ async def _judge(name: str | None, credential: Any) -> AsyncIterator[Finding]:
     yield Finding("deployment", "ok", f"{chosen} answered")
 
 
+def _judge_login(credential: Credential) -> str:
+    if not isinstance(credential, Entra):
+        return "a key"
+    return TOKEN if isinstance(credential.source, FixedToken) else "Entra ID"
+
+
 def _judge_failed(error: JudgeError, host: str, login: str, chosen: str) -> list[Finding]:
     """What still works is what comes before the part that does not."""
+    service = _SERVICES[chosen.partition(":")[0]]
     reached, logged_in = Finding("endpoint", "ok", host), Finding("login", "ok", login)
     if error.cause in ("connection", "timeout") and error.status is None:
-        why = f"{error}; check AZURE_OPENAI_ENDPOINT, the network and the proxy"
+        why = f"{error}; check {service.place}, the network and the proxy"
         return [Finding("endpoint", "todo", why)]
     if error.cause == "authentication":
-        role = (
-            "check AZURE_OPENAI_API_KEY"
-            if login == "a key"
-            else 'az login, and the role "Cognitive Services OpenAI User" on the resource'
-        )
+        role = "check AZURE_OPENAI_API_KEY" if login == "a key" else service.login
         return [reached, Finding("login", "todo", f"{error}; {role}")]
     if error.cause == "not_found":
-        why = f"{error}; deploy it in the portal, or name one that is there, not the model"
-        return [reached, logged_in, Finding("deployment", "todo", why)]
+        return [reached, logged_in, Finding("deployment", "todo", f"{error}; {service.deployment}")]
     return [reached, logged_in, Finding("deployment", "todo", f"{chosen}: {error}")]
 
 
@@ -127,17 +158,22 @@ async def _foundry(project: Foundry, patience: Patience | None) -> AsyncIterator
 
 
 async def _hub(project: Hub, patience: Patience | None) -> AsyncIterator[Finding]:
-    try:
-        async with HubClient(project, patience or Patience(tries=2)) as client:
+    async with HubClient(project, patience or Patience(tries=2)) as client:
+        try:
             await client.check()
-            storage = await client.storage()
-    except UploadError as error:
-        yield Finding("project", "todo", str(error))
-        return
-    yield Finding("project login", "ok", _login_of(project.credential))
-    yield Finding("project", "ok", project.label)
-    yield Finding("permissions", "ok", "runs may be written")
-    yield Finding("storage", "ok", storage)
+        except UploadError as error:
+            yield Finding("project", "todo", str(error))
+            return
+        yield Finding("project login", "ok", _login_of(project.credential))
+        yield Finding("project", "ok", project.label)
+        yield Finding("permissions", "ok", "runs may be written")
+        try:
+            with _small_file() as file:
+                storage = await client.storage(file)
+        except UploadError as error:
+            yield Finding("storage", "todo", str(error))
+            return
+        yield Finding("storage", "ok", storage)
     if _has("azure.ai.evaluation"):
         yield Finding("portal", "ok", "the old portal: assay upload RUN shows runs there")
     else:
@@ -156,17 +192,24 @@ async def _store(client: Client) -> None:
     status, pending = await client.call(OPEN_DATASET, body, params=calls.V1, also=(409,))
     if status == 409:
         return
+    with _small_file() as file:
+        await calls.put_pending(client, pending, file, OPEN_DATASET)
+
+
+@contextlib.contextmanager
+def _small_file() -> Iterator[Path]:
+    """What is put into a storage to try it."""
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
         file = Path(folder) / "check.jsonl"
         file.write_text('{"assay": "check"}\n')
-        await calls.put_pending(client, pending, file, OPEN_DATASET)
+        yield file
 
 
 def _login_of(credential: Any) -> str:
     """How it logs in, in words."""
     if credential is None:
         return "Entra ID (DefaultAzureCredential)"
-    by_token = type(credential).__name__ == "FixedToken"
+    by_token = isinstance(credential, FixedToken)
     return TOKEN if by_token else f"Entra ID ({type(credential).__name__})"
 
 

@@ -11,8 +11,11 @@ from assay.azure.step import Step
 from assay.errors import AssayError
 from assay.judge.faults import redact
 
-_SHOWN = 300
-_ACTION = re.compile(r"Microsoft\.[A-Za-z]+(?:/[\w*.-]+)+")
+NETWORK = "check the network, the proxy and the name of the project"
+_SHOWN, _READ = 300, 4096
+_LOGIN = re.compile(r"AuthenticationFailed|failed to authenticate the request")
+_XML = re.compile(r"<(?:Code|Message)>([^<\n]*)")
+_ACTION = re.compile(r"(?<![/\w])Microsoft\.[A-Za-z]+(?:/[\w*.-]+)+")
 
 
 class UploadError(AssayError):
@@ -36,17 +39,25 @@ class UploadError(AssayError):
 def refused(step: Step, host: str, status: int, body: bytes, secrets: Iterable[str]) -> UploadError:
     """The error for an answer that is no success: call, status, and what to do."""
     said = words_of(body)
-    action = _ACTION.search(said)
-    said = redact(said, secrets)[:_SHOWN].strip()
     head = f"{step.title} failed: {step.method} {step.shown} at {host} answered HTTP {status}"
-    if status == 401:
-        text = f"{head}: the login is not accepted; {step.login}"
-    elif status == 403:
-        missing = f"action {action[0]}, which " if action else ""
-        text = f"{head}: missing permission: {missing}{step.permission}"
+    if status in (401, 403):
+        text = f"{head}: {remedy(step, status, said)}"
     else:
-        text = f"{head}{f' ({said})' if said else ''}; {_advice(step, status)}"
+        shown = redact(" ".join(said.split()), secrets)[:_SHOWN]
+        text = f"{head}{f' ({shown})' if shown else ''}; {remedy(step, status, said)}"
     return UploadError(text, status=status, step=step)
+
+
+def remedy(step: Step, status: int, said: str = "") -> str:
+    """What to do about a status; `said` are the service's own words."""
+    # Storage answers 403 to a signature that is wrong or over as well.
+    if status == 401 or (status == 403 and _LOGIN.search(said)):
+        return f"the login is not accepted; {step.login}"
+    if status == 403:
+        action = _ACTION.search(said)
+        missing = f"action {action[0]}, which " if action else ""
+        return f"missing permission: {missing}{step.permission}"
+    return _advice(step, status)
 
 
 def _advice(step: Step, status: int) -> str:
@@ -58,24 +69,22 @@ def _advice(step: Step, status: int) -> str:
         return "the service limits how often it is asked; repeat it later"
     if status >= 500:
         return "the service failed; repeat it later"
-    return "the service did not take the request; --dry-run shows what is sent"
+    return step.rejected
 
 
 def unreachable(step: Step, host: str, why: str) -> UploadError:
     """The error for a call that got no answer at all."""
-    return UploadError(
-        f"{step.title} failed: {step.method} {step.shown} at {host} got no answer ({why}); "
-        "check the network, the proxy and the name of the project",
-        step=step,
-    )
+    head = f"{step.title} failed: {step.method} {step.shown} at {host} got no answer"
+    return UploadError(f"{head} ({why}); {NETWORK}", step=step)
 
 
 def words_of(body: bytes) -> str:
-    """The service's own words in any of its error shapes."""
+    """The service's own words in any of its error shapes; storage answers XML."""
     try:
         found = json.loads(body)
     except ValueError:
-        return body[:_SHOWN].decode("utf-8", "replace")
+        text = body[:_READ].decode("utf-8", "replace")
+        return ": ".join(_XML.findall(text)) or text[:_SHOWN]
     error = found.get("error", found) if isinstance(found, dict) else found
     if not isinstance(error, dict):
         return str(error)

@@ -49,7 +49,7 @@ async def log_run(
         if classic or isinstance(project, Hub):
             from assay.azure.classic import log_classic
 
-            return await log_classic(run, project, tell)
+            return await log_classic(run, project, patience or Patience(), tell)
         with outline_of(run, project, deployment=deployment, string_checks=string_checks) as found:
             return await _log_foundry(found, project, patience or Patience(), tell)
     except UploadError as error:
@@ -87,13 +87,7 @@ async def _log_foundry(
         state.note(url=made.get("report_url"), counts=read.counts)
     finally:
         lock.release()
-    return {"run": str(run.directory), "rows": rows.count, **_as_result(state.entry)}
-
-
-def _as_result(entry: dict[str, Any]) -> dict[str, Any]:
-    """What is printed: the ids under names of their own."""
-    renamed = {"run": "run_id", "eval": "eval_id", "dataset": "dataset_id"}
-    return {renamed.get(name, name): value for name, value in entry.items()}
+    return state.result(run.directory, rows.count)
 
 
 async def _prepare(client: Client, outline: Outline, state: State) -> tuple[dict[str, Any], str]:

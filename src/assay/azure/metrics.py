@@ -78,6 +78,19 @@ class Metric:
         place = (value - self.low) / (self.high - self.low)
         return 1.0 - place if self.output.direction == "decrease" else place
 
+    @property
+    def is_turned(self) -> bool:
+        """Whether it is shown turned round, since lower is better."""
+        return self.kind == "score" and self.output.direction == "decrease"
+
+    def value(self, place: float) -> float:
+        """A place from 0 to 1 on the metric's own scale; of a verdict it is the share passed."""
+        return self.low + (self.high - self.low) * (1.0 - place if self.is_turned else place)
+
+    def difference(self, places: float) -> float:
+        """A difference of two places on the metric's own scale, in its own direction."""
+        return (self.high - self.low) * (-places if self.is_turned else places)
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -93,7 +106,7 @@ def metrics_of(run: Run) -> list[Metric]:
     """Every scored output of the run, in its order."""
     found: list[Metric] = []
     names = _names(run)
-    taken: set[str] = set()
+    taken = {"row", "id", "run"}  # what a row tells of itself beside its metrics
     for evaluator, output in names:
         alone = sum(other == evaluator for other, _ in names) == 1
         name = evaluator if alone else f"{evaluator}.{output}"

@@ -7,21 +7,15 @@ The argument counts first, then AZURE_AI_PROJECT_ENDPOINT or AZURE_AI_PROJECT, t
 from __future__ import annotations
 
 import json
-import os
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
-from assay.config import load_config
 from assay.errors import SetupError
+from assay.judge.project import FORM, checked_endpoint, environment_token, named_project
 
-TOKEN = "AZURE_AI_PROJECT_TOKEN"
-"""A token somebody already has, for machines without azure-identity."""
-
-_FORM = "https://ACCOUNT.services.ai.azure.com/api/projects/PROJECT"
 _HUB = ("subscription_id", "resource_group_name", "project_name")
 
 
@@ -62,24 +56,6 @@ class Hub:
 Project = Foundry | Hub
 
 
-class Token(NamedTuple):
-    """What `get_token` of any credential returns."""
-
-    token: str
-    expires_on: int
-
-
-class FixedToken:
-    """A credential that gives the token of the environment."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def get_token(self, *scopes: str, **_: Any) -> Token:
-        """The token as it is: its end is not known, so it counts as good for an hour."""
-        return Token(self._token, int(time.time()) + 3600)
-
-
 def find_project(given: Any = None, credential: Any = None) -> Project:
     """The project that is meant. Raises SetupError that shows the ways to name one.
 
@@ -87,22 +63,15 @@ def find_project(given: Any = None, credential: Any = None) -> Project:
     same as JSON or joined by `/`, or None or True for the environment and assay.toml.
     """
     named = None if given is True else given
-    chosen = (
-        named
-        or os.environ.get("AZURE_AI_PROJECT_ENDPOINT")
-        or os.environ.get("AZURE_AI_PROJECT")
-        or load_config().get("azure_ai_project")
-    )
+    chosen = named or named_project()
     if not chosen:
         raise SetupError(
-            f"no Azure AI project: give --azure-ai-project {_FORM}, set "
+            f"no Azure AI project: give --azure-ai-project {FORM}, set "
             "AZURE_AI_PROJECT_ENDPOINT, or put azure_ai_project into assay.toml"
         )
     if isinstance(chosen, Foundry | Hub):
         return chosen
-    if credential is None and os.environ.get(TOKEN):
-        credential = FixedToken(os.environ[TOKEN].strip())
-    return _read(chosen, credential)
+    return _read(chosen, credential or environment_token())
 
 
 def _read(chosen: Any, credential: Any) -> Project:
@@ -114,7 +83,7 @@ def _read(chosen: Any, credential: Any) -> Project:
             except ValueError:
                 raise SetupError(f"azure_ai_project {text!r} is not JSON") from None
         if "://" in text:
-            return Foundry(_endpoint(text), credential)
+            return Foundry(checked_endpoint(text), credential)
         parts = re.split(r"[;/]", text.strip("/"))
         if len(parts) == 4 and ";" in text:  # the hub's connection string leads with its host
             parts = parts[1:]
@@ -126,25 +95,10 @@ def _read(chosen: Any, credential: Any) -> Project:
             raise SetupError(f"azure_ai_project: a hub project also needs {', '.join(missing)}")
         return _hub(chosen, credential)
     raise SetupError(
-        f"azure_ai_project {chosen!r} is neither {_FORM} nor SUBSCRIPTION/RESOURCE_GROUP/PROJECT"
+        f"azure_ai_project {chosen!r} is neither {FORM} nor SUBSCRIPTION/RESOURCE_GROUP/PROJECT"
     )
 
 
 def _hub(named: Mapping[str, Any], credential: Any) -> Hub:
     subscription, group, project = (str(named[name]) for name in _HUB)
     return Hub(subscription, group, project, credential)
-
-
-def _endpoint(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        raise SetupError(f"azure_ai_project {text!r} is no web address") from None
-    shown = f"{parts.scheme}://{parts.hostname}{parts.path}"
-    if parts.scheme != "https":
-        raise SetupError(f"azure_ai_project {shown} has no TLS: a token is only sent to https://")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise SetupError(f"azure_ai_project {shown}: give the address alone, as {_FORM}")
-    if not re.fullmatch(r"/api/projects/[^/]+/?", parts.path):
-        raise SetupError(f"azure_ai_project {shown} names no project: it looks like {_FORM}")
-    return text.rstrip("/")

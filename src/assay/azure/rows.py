@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,8 @@ from assay.jsontext import dumps
 from assay.run.record import Run
 
 OWN = "assay"
+TOLD = "run"
+"""The word under which the first row tells of the run, in its own column."""
 
 
 @dataclass
@@ -92,6 +94,8 @@ def _lines(run: Run, metrics: list[Metric], rows: Rows) -> Iterator[dict[str, An
         data = _data(line)
         flat = {new: data.get(old) for old, new in rows.columns.items()}
         own: dict[str, Any] = {"row": number, "id": line.get("id")}
+        if not rows.expected:
+            own[TOLD] = tell(run, metrics, rows.columns)
         for metric, cell in zip(metrics, cells, strict=True):
             flat |= {f"{metric.key}_{name}": value for name, value in cell.columns.items()}
             if metric.kind != "column":
@@ -101,6 +105,20 @@ def _lines(run: Run, metrics: list[Metric], rows: Rows) -> Iterator[dict[str, An
         )
         rows.expected[number] = tuple((cell.norm, cell.verdict) for cell in cells)
         yield {**flat, OWN: own}
+
+
+def tell(run: Run, metrics: Sequence[Metric], columns: Mapping[str, str]) -> dict[str, Any]:
+    """What the rows alone do not say: scales, judges, metrics. Nothing that differs between runs
+    of the same content, which share a dataset. columns: name in the run to name in Foundry."""
+    kept = ("judge", "fingerprint", "outputs", "scored")
+    return {
+        "iterations": int(run.header.get("iterations", 1)),
+        "evaluators": {
+            name: {key: entry.get(key) for key in kept} for name, entry in run.evaluators.items()
+        },
+        "metrics": [[m.key, m.evaluator, m.output.name] for m in metrics],
+        "columns": {new: old for old, new in columns.items()},
+    }
 
 
 def _echoed(cell: Cell) -> dict[str, Any]:

@@ -34,3 +34,9 @@ class State:
         """Keep what the service said, at once."""
         self.entry.update(facts)
         write_json(self.path, {"uploads": self.all})
+
+    def result(self, directory: Path, rows: Any) -> dict[str, Any]:
+        """What is printed: the ids under names of their own."""
+        renamed = {"run": "run_id", "eval": "eval_id", "dataset": "dataset_id"}
+        entry = {renamed.get(name, name): value for name, value in self.entry.items()}
+        return {"run": str(directory), "rows": rows, **entry}

@@ -9,7 +9,7 @@ _ROLE = (
     "Foundry portal, Management center, Users"
 )
 _STORAGE = (
-    'the project\'s identity needs "Storage Blob Data Contributor" on the storage account, and '
+    '{who} "Storage Blob Data Contributor" on the storage account, and '
     "its firewall must let this machine in"
 )
 _LOGIN = "log in again (az login), to the tenant of the project"
@@ -29,6 +29,7 @@ class Step:
     permission: str = _ROLE
     login: str = _LOGIN
     absent: str = "the project, or what the call names, does not exist: check the endpoint"
+    rejected: str = "the service did not take the request; --dry-run shows what is sent"
     shown_path: str = ""
 
     @property
@@ -40,14 +41,16 @@ class Step:
         return self.method in ("GET", "PUT", "PATCH", "DELETE")
 
 
-def to_storage(title: str, url: str, shown: str) -> Step:
-    """A PUT to blob storage, logged in by the signature in its address."""
+def to_storage(title: str, url: str, shown: str, *, by_token: bool = False) -> Step:
+    """A PUT to blob storage, logged in by the signature in its address or by a token."""
     return Step(
         title,
         "PUT",
         url,
-        permission=_STORAGE,
-        login="the signature the project gave is not accepted; repeat it for a fresh one",
+        permission=_STORAGE.format(who="you need" if by_token else "the project's identity needs"),
+        login=_LOGIN
+        if by_token
+        else "the signature the project gave is not accepted; repeat it for a fresh one",
         absent="the storage container does not exist: check the project's storage connection",
         shown_path=shown,
     )

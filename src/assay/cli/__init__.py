@@ -17,6 +17,7 @@ from assay.cli.check import check
 from assay.cli.compare import compare
 from assay.cli.convert import convert
 from assay.cli.export import export
+from assay.cli.import_ import import_
 from assay.cli.list import list_
 from assay.cli.publish import publish
 from assay.cli.pull import pull
@@ -44,6 +45,7 @@ app.command("report")(report)
 app.command("compare")(compare)
 app.command("view")(view)
 app.command("export")(export)
+app.command("import")(import_)
 app.command("check")(check)
 app.command("convert")(convert)
 app.command("list")(list_)

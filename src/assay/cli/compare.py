@@ -17,18 +17,28 @@ def compare(
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the HTML page.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Everything as JSON on stdout.")] = False,
+    foundry: Annotated[
+        bool, typer.Option("--foundry", help="Beside it the project's own test of uploaded runs.")
+    ] = False,
+    azure_ai_project: Annotated[
+        str | None, typer.Option(help="Which project, for --foundry; see assay upload.")
+    ] = None,
 ) -> None:
     """Compare runs with the first one, row by row: matched by id, else by content."""
     from assay import report
+    from assay.cli.insights import compare_there, print_there
     from assay.cli.output import print_json
 
     found = report.compare(runs)
+    there = compare_there(found, azure_ai_project) if foundry or azure_ai_project else None
     for warning in found.warnings:
         print(f"careful: {warning}", file=sys.stderr)
     if json_:
-        print_json(found.as_dict())
+        print_json(found.as_dict() | ({"foundry": there} if there else {}))
     else:
         _print(found.as_dict(), sys.stdout)
+        if there:
+            print_there(there, sys.stdout)
     if out is not None:
         written = report.write_comparison(found, out)
         print(written, file=sys.stderr if json_ else sys.stdout)
@@ -38,6 +48,8 @@ def _print(found: dict[str, Any], out: TextIO) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from assay.run.summary import label_of
+
     console = Console(file=out, highlight=False, markup=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("metric and run", overflow="fold")
@@ -45,12 +57,10 @@ def _print(found: dict[str, Any], out: TextIO) -> None:
         table.add_column(head, justify="right", no_wrap=True)
     names = [run["name"] for run in found["runs"]]
     for metric, entry in found["metrics"].items():
-        evaluator, _, output = metric.rpartition(".")
-        label = evaluator if evaluator == output else metric
-        table.add_row(label)
-        table.add_row(f"  {names[0]}", _number(entry["runs"][0]["mean"]))
+        table.add_row(label_of(metric))
+        table.add_row(f"  {names[0]}", number(entry["runs"][0]["mean"]))
         for place, name in enumerate(names[1:]):
-            mean = _number(entry["runs"][place + 1]["mean"])
+            mean = number(entry["runs"][place + 1]["mean"])
             if entry["problem"]:
                 table.add_row(f"  {name}", mean, "not compared")
                 continue
@@ -66,12 +76,12 @@ def _print(found: dict[str, Any], out: TextIO) -> None:
 def _figures(pair: dict[str, Any]) -> list[str]:
     interval = pair["ci95"]
     return [
-        "-" if pair["difference"] is None else f"{pair['difference']:+.2f}",
+        change(pair["difference"]),
         "-" if interval is None else f"{interval[0]:+.2f} .. {interval[1]:+.2f}",
         str(pair["n"]),
         f"{pair['up']}/{pair['down']}",
         f"+{pair['to_pass']} -{pair['to_fail']}",
-        _chance(pair["p_sign"]),
+        chance(pair["p_sign"]),
     ]
 
 
@@ -95,7 +105,13 @@ def _print_changes(console: Any, found: dict[str, Any]) -> None:
         console.print(sentence)
 
 
-def _chance(value: float | None) -> str:
+def change(value: float | None) -> str:
+    """A difference, with its sign."""
+    return "-" if value is None else f"{value:+.2f}"
+
+
+def chance(value: float | None) -> str:
+    """A p-value."""
     if value is None:
         return "-"
     return "<0.001" if value < 0.001 else f"{value:.3f}"
@@ -108,5 +124,6 @@ def _value(entry: dict[str, Any]) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _number(value: Any) -> str:
+def number(value: float | None) -> str:
+    """A mean."""
     return "-" if value is None else f"{value:.3f}"

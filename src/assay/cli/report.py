@@ -11,10 +11,17 @@ import typer
 def report(
     run: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN]", help="A run directory; left out, the latest of runs/."),
+        typer.Argument(
+            metavar="[RUN]",
+            help="A run directory, or a result file of azure-ai-evaluation; left out, the latest "
+            "of runs/.",
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file; default RUN/report.html.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="The file; default RUN/report.html, or beside the result file."
+        ),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:

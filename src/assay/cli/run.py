@@ -23,7 +23,10 @@ def run(
         ),
     ] = None,
     judge: Annotated[
-        str | None, typer.Option(help="openai:MODEL, azure:DEPLOYMENT, ollama:MODEL, baseline, ...")
+        str | None,
+        typer.Option(
+            help="openai:MODEL, azure:DEPLOYMENT, project:MODEL, ollama:MODEL, baseline, ..."
+        ),
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Any OpenAI-compatible server.")] = None,
     map_: Annotated[

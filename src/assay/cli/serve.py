@@ -15,7 +15,10 @@ def serve(
         list[str], typer.Argument(metavar="FILE...", help="Metrics: names or .prompty files.")
     ],
     judge: Annotated[
-        str | None, typer.Option(help="openai:MODEL, azure:DEPLOYMENT, ollama:MODEL, baseline, ...")
+        str | None,
+        typer.Option(
+            help="openai:MODEL, azure:DEPLOYMENT, project:MODEL, ollama:MODEL, baseline, ..."
+        ),
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Any OpenAI-compatible server.")] = None,
     host: Annotated[

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from assay.metric.score import STATUSES
 from assay.run.record import Run
+from assay.run.summary import label_of
 
 _HEADINGS = {"not_applicable": "n/a"}
 _WIDE = 100
@@ -36,9 +37,8 @@ def print_summary(run: Run, out: TextIO) -> None:
             table.add_row(evaluator)
         for name, found in metrics:
             output = name.rpartition(".")[2]
-            alone = evaluator if evaluator == output else name
             table.add_row(
-                f"  {output}" if len(metrics) > 1 else alone,
+                f"  {output}" if len(metrics) > 1 else label_of(name),
                 _number(found["mean"]),
                 _interval(found["ci95"]),
                 _number(found["sd"]),

@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay.errors import SetupError
-from assay.judge import wire
+from assay.judge import responses, wire
 from assay.judge.base import Judge
 from assay.judge.credential import Credential, Entra, Key, NoCredential
 from assay.judge.embed import Embedder, WireEmbedder, resolve_embedder
 from assay.judge.limits import Limited
+from assay.judge.project import checked_endpoint, project_login
 from assay.judge.resolve import resolve
 from assay.prompty import Prompty
 
 _AZURE = {"azure_endpoint", "azure_deployment", "api_key", "api_version", "credential", "type"}
 _OPENAI = {"model", "api_key", "base_url", "organization", "extra_headers", "type"}
+_PROJECT = {"byo_model", "project_endpoint", "credential", "type"}
 _AZURE_TYPES = ("azure_openai", "azure_open_ai", "azure")
 
 _FIXED = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "max_tokens")
@@ -30,15 +32,18 @@ def judge_of(model_config: Any, credential: Any = None) -> Judge:
     """A judge from a model configuration, which is not changed.
 
     model_config: `{azure_endpoint, azure_deployment, api_key?, api_version?, credential?}`,
-    `{model, api_key, base_url?, organization?, extra_headers?}`, with or without `type`, an
-    object with such attributes, or whatever `assay.judge.resolve` takes. credential: an
-    object with `get_token`; it wins over a key.
+    `{model, api_key, base_url?, organization?, extra_headers?}`,
+    `{byo_model, project_endpoint, credential?}`, with or without `type`, an object with such
+    attributes, or whatever `assay.judge.resolve` takes. credential: an object with
+    `get_token`; it wins over a key.
     Raises SetupError that names what is missing or not known.
     """
     if isinstance(model_config, str) or hasattr(model_config, "complete"):
         judge = resolve(model_config, credential=credential)
         return judge if isinstance(judge, Limited) or hasattr(judge, "decide") else Limited(judge)
     found = _settings(model_config)
+    if found.get("byo_model"):
+        return Limited(_project(found, credential))
     kind = str(found.get("type") or "").lower()
     if kind in _AZURE_TYPES or (not kind and ("azure_endpoint" in found or "model" not in found)):
         return Limited(_azure(found, credential))
@@ -92,6 +97,13 @@ def _azure(found: Mapping[str, Any], credential: Any) -> Judge:
         credential=login,
         api_version=str(found["api_version"]) if found.get("api_version") else None,
     )
+
+
+def _project(found: Mapping[str, Any], credential: Any) -> Judge:
+    _check(found, _PROJECT, ("byo_model", "project_endpoint"))
+    endpoint = checked_endpoint(found["project_endpoint"], "project_endpoint")
+    login = project_login(endpoint, credential or found.get("credential"))
+    return responses.project(str(found["byo_model"]), endpoint=endpoint, credential=login)
 
 
 def _openai(found: Mapping[str, Any], credential: Any) -> Judge:

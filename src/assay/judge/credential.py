@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +13,10 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from assay.errors import JudgeError, SetupError
+from assay.judge.faults import redact
 
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
+_SECRETS = ("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD")
 _EARLY = 300  # seconds before its end that a token is renewed
 
 
@@ -88,9 +92,8 @@ class Entra:
                 token = await asyncio.to_thread(self.source.get_token, self.scope)
                 token = await token if inspect.isawaitable(token) else token
             except Exception as error:
-                why = str(error).strip().split("\n")[0][:300] or type(error).__name__
                 raise JudgeError(
-                    f"no Entra ID token: {why}",
+                    f"no Entra ID token: {_why(error)}",
                     cause="authentication",
                     fatal=True,
                 ) from None
@@ -103,12 +106,28 @@ def is_loopback(url: str) -> bool:
     return urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
+def _why(error: Exception) -> str:
+    """What a credential says, in one line: Entra ID's own words where they are among them."""
+    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    said = next((line for line in lines if "AADSTS" in line), lines[0] if lines else "")
+    secrets = [os.environ[name] for name in _SECRETS if os.environ.get(name)]
+    return redact(said, secrets)[:300].rstrip(".") or type(error).__name__
+
+
+def default_credential() -> Any:
+    """azure-identity's own search for a login. Raises ImportError where it is missing."""
+    from azure.identity import DefaultAzureCredential
+
+    # What it logs on many lines is said in one; who set logging up gets it all the same.
+    logging.getLogger("azure.identity").addHandler(logging.NullHandler())
+    return DefaultAzureCredential()
+
+
 def _default_credential() -> Any:
     try:
-        from azure.identity import DefaultAzureCredential
+        return default_credential()
     except ImportError:
         raise SetupError(
             "Azure OpenAI without a key needs Entra ID: set AZURE_OPENAI_API_KEY, or "
             'pip install "assay[azure]"'
         ) from None
-    return DefaultAzureCredential()

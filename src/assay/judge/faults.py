@@ -11,6 +11,9 @@ from typing import Any
 from assay.errors import JudgeError, JudgeRefusal
 
 RETRYABLE = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_LATER = {"rate_limit_exceeded", "server_error"}
+"""Codes that ask to come back, also within a 200."""
+_POLICY = ("policy_violation", "bio_policy")
 _QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "quota_exceeded"}
 _SHOWN = 300
 
@@ -40,7 +43,8 @@ def fault(
             fatal=True,
             status=status,
         )
-    if "content_filter" in code or "content_filter_result" in str(error.get("innererror")):
+    filtered = "content_filter" in code or code.endswith(_POLICY)
+    if filtered or "content_filter_result" in str(error.get("innererror")):
         return JudgeRefusal(
             f"the content filter blocked the prompt{_categories(error)}{said}",
             cause="content_filter",
@@ -54,8 +58,9 @@ def fault(
         return JudgeError(
             f"the row is too long for the model{said}", cause="context_length", status=status
         )
-    if status in RETRYABLE or status >= 500:
-        cause = "rate_limited" if status == 429 else "timeout" if status == 408 else "server_error"
+    if status in RETRYABLE or status >= 500 or code in _LATER:
+        limited = status == 429 or code == "rate_limit_exceeded"
+        cause = "rate_limited" if limited else "timeout" if status == 408 else "server_error"
         return JudgeError(
             f"{where} answered HTTP {status}{said}",
             cause=cause,

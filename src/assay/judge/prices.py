@@ -71,7 +71,8 @@ class Prices:
             if not name:
                 continue
             model = name.partition(":")[2] or name
-            for candidate in (name, model, _VERSION.sub("", model)):
+            deployment = model.rpartition("/")[2] if name.startswith("project:") else model
+            for candidate in (name, model, deployment, _VERSION.sub("", deployment)):
                 if candidate in self._own:
                     return self._own[candidate]
                 if candidate in _TABLE:

@@ -24,7 +24,8 @@ _ENVIRONMENT = re.compile(r"(?i)\$\{env:[^:{}]+\}(/[^{}]*)?")
 
 WAYS_OUT = (
     "give one: --judge openai:MODEL (with OPENAI_API_KEY), --judge azure:DEPLOYMENT (with "
-    "AZURE_OPENAI_ENDPOINT), --judge ollama:MODEL, --base-url URL for any compatible server, "
+    "AZURE_OPENAI_ENDPOINT), --judge project:CONNECTION/DEPLOYMENT (with "
+    "AZURE_AI_PROJECT_ENDPOINT), --judge ollama:MODEL, --base-url URL for any compatible server, "
     "--judge baseline (no key, no network; a baseline only), ASSAY_JUDGE, or `judge =` in "
     "assay.toml"
 )
@@ -41,8 +42,9 @@ def resolve(
 ) -> Judge:
     """The judge to use: `name`, else what the file's `model` says, ASSAY_JUDGE, assay.toml.
 
-    name: `openai:MODEL`, `azure:DEPLOYMENT`, `ollama:MODEL`, `baseline`, `scripted:FILE`, or
-    a judge object. credential: an object with `get_token`, for Entra ID.
+    name: `openai:MODEL`, `azure:DEPLOYMENT`, `project:CONNECTION/DEPLOYMENT`, `ollama:MODEL`,
+    `baseline`, `scripted:FILE`, or a judge object. credential: an object with `get_token`, for
+    Entra ID.
     Raises SetupError that shows the ways out where none is found or one is incomplete.
     """
     if name is not None and not isinstance(name, str):
@@ -66,7 +68,7 @@ def resolve(
         from assay.judge.scripted import ScriptedJudge
 
         return ScriptedJudge.from_file(what)
-    if provider not in ("openai", "azure", "ollama") or not what:
+    if provider not in ("openai", "azure", "project", "ollama") or not what:
         raise SetupError(f"unknown judge {name!r}: {WAYS_OUT}")
     return _connect({"provider": provider, "deployment": what}, base_url, credential, timeout)
 
@@ -149,6 +151,8 @@ def _connect(
         raise SetupError(f"the {provider} connection names no model or deployment")
     if provider == "azure" and base_url is None:
         return _azure(deployment, settings, credential, timeout)
+    if provider == "project":
+        return _project(deployment, settings, base_url, credential, timeout)
     from assay.judge import wire
 
     if provider == "ollama":
@@ -208,6 +212,30 @@ def _azure(deployment: str, settings: Mapping[str, Any], credential: Any, timeou
         api_version=str(version) if version else None,
         timeout=timeout,
     )
+
+
+def _project(
+    model: str,
+    settings: Mapping[str, Any],
+    base_url: str | None,
+    credential: Any,
+    timeout: float,
+) -> Judge:
+    from assay.judge import project, responses
+
+    given = base_url or settings.get("endpoint")
+    named = given or project.named_project()
+    if not named:
+        raise SetupError(
+            f"project:{model} needs its project: set AZURE_AI_PROJECT_ENDPOINT to "
+            f"{project.FORM}, or `project_endpoint:` in the file, or azure_ai_project in assay.toml"
+        )
+    setting = "project_endpoint" if given else "azure_ai_project"
+    endpoint = project.checked_endpoint(named, setting)
+    if base_url is None and not settings.get("ambient", True):
+        raise SetupError(f"{endpoint}: the environment's login is not sent where a file says")
+    login = project.project_login(endpoint, credential)
+    return responses.project(model, endpoint=endpoint, credential=login, timeout=timeout)
 
 
 def _api_key(settings: Mapping[str, Any], variable: str) -> str | None:

@@ -8,31 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from assay.errors import JudgeError, SetupError
 from assay.judge.base import Message, Reply, Usage
-from assay.judge.connection import Connection
 from assay.judge.credential import Credential
-from assay.judge.faults import fault, redact, rejected_parameter, retry_after
-
-if TYPE_CHECKING:
-    pass
-
-RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-"""Parameters that have another name on other models. Any other rejected one is left out."""
+from assay.judge.faults import fault, rejected_parameter
+from assay.judge.model import ModelJudge, limits_of
 
 
 @dataclass(eq=False)
-class OpenAIJudge(Connection):
-    """A chat model behind the OpenAI wire. Use `openai()` or `azure()` to make one.
+class OpenAIJudge(ModelJudge):
+    """A chat model behind the OpenAI wire. Use `openai()` or `azure()` to make one."""
 
-    learnt: parameters the model rejected, to the name it takes instead, or None for left out.
-    """
-
-    learnt: dict[str, str | None] = field(default_factory=dict)
+    RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
     async def complete(self, messages: Sequence[Message], **settings: Any) -> Reply:
         """One request. A parameter the model rejects by name is translated and remembered."""
@@ -45,37 +36,6 @@ class OpenAIJudge(Connection):
             if rejected is None or not self._learn(rejected[0], sent):
                 raise fault(status, headers, body, self.where, self.credential.secrets)
         raise JudgeError(f"{self.where} rejects every parameter", cause="bad_request")
-
-    def describe(self) -> dict[str, Any]:
-        changed = {
-            name: f"sent as {other}" if other else "not sent" for name, other in self.learnt.items()
-        }
-        return {
-            "judge": self.name,
-            "url": self.url.partition("?")[0],
-            "model": self.model,
-            "rejected_parameters": changed,
-        }
-
-    def _translate(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        sent: dict[str, Any] = {}
-        for name, value in settings.items():
-            wire_name = self.learnt.get(name, name)
-            if wire_name is not None:
-                sent[wire_name] = value
-        return sent
-
-    def _learn(self, rejected: str, sent: Mapping[str, Any]) -> bool:
-        """Remember how to go on without `rejected`; False where it was not ours to change."""
-        if rejected not in sent:
-            return False
-        original = next((n for n, other in self.learnt.items() if other == rejected), rejected)
-        if self.learnt.get(original, original) != rejected:
-            return True  # learnt by another task while this request was under way
-        other = RENAMED.get(rejected)
-        tried = original in self.learnt
-        self.learnt[original] = None if tried or other is None or other in sent else other
-        return True
 
     def _reply(self, body: bytes, headers: Mapping[str, str], latency: float) -> Reply:
         try:
@@ -94,16 +54,10 @@ class OpenAIJudge(Connection):
                 refusal=message.get("refusal"),
                 tool_calls=tuple(_tool_call(call) for call in message.get("tool_calls") or ()),
                 logprobs=tuple((choice.get("logprobs") or {}).get("content") or ()),
-                limits=_limits(headers),
+                limits=limits_of(headers),
             )
         except (ValueError, LookupError, TypeError, AttributeError):
-            start = redact(body[:80].decode("utf-8", "replace"), self.credential.secrets)
-            raise JudgeError(
-                f"{self.where} answered 200 with no chat completion: {start!r}",
-                cause="bad_response",
-                retryable=True,
-                retry_after=retry_after(headers),
-            ) from None
+            raise self._no_reply(body, headers, "chat completion") from None
 
 
 def openai(
@@ -172,12 +126,3 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
 def _tool_call(call: Mapping[str, Any]) -> dict[str, str]:
     function = call.get("function") or {}
     return {"name": str(function.get("name")), "arguments": str(function.get("arguments") or "")}
-
-
-def _limits(headers: Mapping[str, str]) -> dict[str, str] | None:
-    found = {
-        key.lower().removeprefix("x-ratelimit-"): value
-        for key, value in headers.items()
-        if key.lower().startswith("x-ratelimit-")
-    }
-    return found or None

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import hashlib
 import inspect
 import math
-import numbers
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, get_overloads
+from weakref import WeakKeyDictionary
 
 from assay.errors import InputError
 from assay.judge.base import Judge
 from assay.metric.evaluator import Doors, describe_output
+from assay.metric.flatkeys import Measured, measured, metric_fields, plain
 from assay.metric.inputs import bind, is_absent
-from assay.metric.score import Score, reason_of
+from assay.metric.observed import own_scale
+from assay.metric.score import Call, Score, reason_of
 from assay.prompty import Input, Output
 from assay.prompty.fields import MISSING
 from assay.prompty.values import Unreadable, value_of
 
-_SIDE_KEYS = (
-    "reason",
-    "result",
-    "threshold",
-    "status",
-    "properties",
-    "score",
-    "passed",
-    "prompt_tokens",
-    "completion_tokens",
-    "total_tokens",
-)
 _SKIPPED = ("not_applicable", "skipped")
+_THREADS = 32
+"""Calls of one callable's thread at once: most of them wait for a service."""
+
+_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,8 @@ class FunctionEvaluator(Doors):
 
     Inputs are its parameters, unless `declared`; one with a default is optional. A dict's
     numeric values are the outputs; `<m>_reason`, `<m>_result` and the like belong to `m`, as
-    azure's evaluators return them. None and NaN are no score. Where `outputs` are declared,
+    azure's evaluators return them (`assay.metric.flatkeys`): verdict and threshold are kept
+    with the row, tokens as a call. None and NaN are no score. Where `outputs` are declared,
     each of them must be there and within its scale, and what else the dict holds is evidence.
     A callable that raises InputError says that the row is not applicable.
 
@@ -119,10 +116,14 @@ class FunctionEvaluator(Doors):
                 raise
             return Score(self.name, "not_applicable", cause=error.cause, message=str(error))
         found = result if isinstance(result, Mapping) else {self._headline: result}
-        if _is_skipped(found):
-            why = _reason(found, found) or "the metric says that it does not apply to this row"
-            return Score(self.name, "not_applicable", cause="not_applicable", message=why)
-        return self._declared_score(found) if self.outputs else self._inferred_score(found)
+        fields = metric_fields(tuple(str(key) for key in found))
+        said = {name: measured(found, sides, self.name) for name, sides in fields.items()}
+        if _is_skipped(found, said):
+            why = _reason(found, said) or "the metric says that it does not apply to this row"
+            return Score(self.name, "not_applicable", {}, None, "not_applicable", why, _calls(said))
+        return (
+            self._declared_score(found, said) if self.outputs else self._inferred_score(found, said)
+        )
 
     @property
     def _headline(self) -> str:
@@ -137,19 +138,21 @@ class FunctionEvaluator(Doors):
                 inputs[name] = replace(inputs[name], required=False)
         return bind(inputs, values)
 
-    def _inferred_score(self, found: Mapping[str, Any]) -> Score:
-        outputs = _measurements(found)
-        reason = _reason(found, outputs)
-        wrong = [name for name, value in outputs.items() if _is_no_number(value)]
-        if not outputs or wrong:
-            message = f"{', '.join(wrong) or 'the result'} is not a number"
-            return Score(self.name, "invalid", reason=reason, cause="not_a_number", message=message)
-        return Score(self.name, "scored", outputs=outputs, reason=reason)
+    def _inferred_score(self, found: Mapping[str, Any], said: Mapping[str, Measured]) -> Score:
+        numbers = {name: m for name, m in said.items() if m.value is not None or m.other is None}
+        reason, calls = _reason(found, numbers), _calls(said)
+        wrong = [name for name, m in numbers.items() if m.value is None]
+        if not numbers or wrong:
+            why = f"{', '.join(wrong) or 'the result'} is not a number"
+            return Score(self.name, "invalid", {}, reason, "not_a_number", why, calls)
+        evidence = {k: v for name, m in numbers.items() for k, v in own_scale(name, m).items()}
+        outputs = {name: m.value for name, m in numbers.items()}
+        return Score(self.name, "scored", outputs, reason, None, None, calls, evidence)
 
-    def _declared_score(self, found: Mapping[str, Any]) -> Score:
+    def _declared_score(self, found: Mapping[str, Any], said: Mapping[str, Measured]) -> Score:
         outputs: dict[str, Any] = {}
         for name, output in self.outputs.items():
-            value = _plain(found.get(name))
+            value = plain(found.get(name))
             is_number = output.type in ("number", "integer", "boolean")
             if is_number and (isinstance(value, str) or _is_no_number(value)):
                 message = f"{name} is not a number"
@@ -159,11 +162,11 @@ class FunctionEvaluator(Doors):
             except Unreadable as error:
                 return Score(self.name, "invalid", cause=error.cause, message=error.message)
         evidence = {
-            key: plain
+            key: told
             for key, value in found.items()
-            if key not in outputs and isinstance(plain := _plain(value), str | int | float)
+            if key not in outputs and isinstance(told := plain(value), str | int | float)
         }
-        reason = _reason(found, outputs)
+        reason = _reason(found, {name: m for name, m in said.items() if name in outputs})
         return Score(self.name, "scored", outputs=outputs, reason=reason, evidence=evidence)
 
     async def _call(self, bound: Mapping[str, Any]) -> Any:
@@ -173,27 +176,8 @@ class FunctionEvaluator(Doors):
             return await self.function(**bound)
         if self.quick:
             return self.function(**bound)
-        result = await asyncio.to_thread(self.function, **bound)
+        result = await _in_thread(self.function, bound)
         return await result if inspect.isawaitable(result) else result
-
-
-def _measurements(found: Mapping[str, Any]) -> dict[str, Any]:
-    """A result's numbers; keys that go with another key are left out."""
-    outputs: dict[str, Any] = {}
-    for key, value in found.items():
-        if any(key.endswith(f"_{side}") and key[: -len(side) - 1] in found for side in _SIDE_KEYS):
-            continue
-        plain = _plain(value)
-        if plain is None or isinstance(plain, bool | int | float):
-            outputs[key] = plain
-    return outputs
-
-
-def _plain(value: Any) -> Any:
-    """A number of numpy and the like as Python's own; other values as they are."""
-    if isinstance(value, bool | int | float) or not isinstance(value, numbers.Real):
-        return value
-    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def _as_declared(output: Output, value: Any) -> Any:
@@ -205,18 +189,25 @@ def _as_declared(output: Output, value: Any) -> Any:
     return value
 
 
-def _reason(found: Mapping[str, Any], outputs: Mapping[str, Any]) -> str | None:
-    own = (str(found[f"{key}_reason"]) for key in outputs if found.get(f"{key}_reason"))
-    return next(own, None) or reason_of(found)
+def _reason(found: Mapping[str, Any], said: Mapping[str, Measured]) -> str | None:
+    """The one reason there is; of several, each with the metric it is of."""
+    reasons = {name: m.reason for name, m in said.items() if m.reason}
+    if len(reasons) > 1:
+        return "\n".join(f"{name}: {reason}" for name, reason in reasons.items())
+    return next(iter(reasons.values()), None) or reason_of(found)
+
+
+def _calls(said: Mapping[str, Measured]) -> tuple[Call, ...]:
+    return tuple(m.call for m in said.values() if m.call is not None)
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """What a callable takes; of one that only says `*args, **kwargs`, what its first overload
-    names, which is how azure-ai-evaluation declares the inputs of its evaluators."""
+    """What a callable takes; of one that itself asks for nothing, what its first overload names,
+    which is how azure-ai-evaluation declares the inputs of its evaluators."""
     found = inspect.signature(function).parameters
-    variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    if found and all(parameter.kind in variable for parameter in found.values()):
-        overloads = get_overloads(getattr(type(function), "__call__", function))  # noqa: B004
+    caller = function if inspect.isroutine(function) else type(function).__call__
+    if hasattr(caller, "__module__") and not any(_is_required(p) for p in found.values()):
+        overloads = get_overloads(caller)
         if overloads:
             declared = dict(inspect.signature(overloads[0]).parameters)
             declared.pop("self", None)
@@ -224,14 +215,27 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
     return found
 
 
-def _is_skipped(found: Mapping[str, Any]) -> bool:
+def _is_required(parameter: inspect.Parameter) -> bool:
+    variable = parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    return not variable and parameter.default is parameter.empty
+
+
+def _is_skipped(found: Mapping[str, Any], said: Mapping[str, Measured]) -> bool:
     """Whether a result says that it is none: `status`, or azure's `<m>_result`."""
     return found.get("status") in _SKIPPED or any(
-        found.get(f"{key}_result") == "not_applicable"
-        for key, value in found.items()
-        if value is None
+        m.skipped and m.value is None for m in said.values()
     )
 
 
 def _is_no_number(value: Any) -> bool:
     return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+async def _in_thread(function: Callable[..., Any], bound: Mapping[str, Any]) -> Any:
+    """Call it beside the loop. A loop's own threads are few, and a service's answers slow."""
+    loop = asyncio.get_running_loop()
+    pool = _pools.get(loop)
+    if pool is None:
+        pool = _pools[loop] = ThreadPoolExecutor(_THREADS, "assay-metric")
+    context = contextvars.copy_context()
+    return await loop.run_in_executor(pool, partial(context.run, function, **bound))

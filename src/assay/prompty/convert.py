@@ -19,7 +19,7 @@ from assay.prompty.convert_fields import (
     template_to_classic,
     template_to_v2,
 )
-from assay.prompty.dialect import CONNECTION, PARAMETERS, PROVIDERS
+from assay.prompty.dialect import CONNECTION, PARAMETERS, PROVIDERS, in_plain_words
 from assay.prompty.model import loads
 from assay.prompty.rewrite import replace_blocks
 from assay.prompty.source import normal
@@ -39,6 +39,11 @@ _TO_V2_OPTION = {
 }
 _NOT_SENT = ("stream", "deployment_name", "model", "model_id")
 """Parameters that name something else than sampling: they never become wire settings."""
+_CLASSIC_WORDS = {
+    "azure": ("azure_deployment", "azure_endpoint"),
+    "project": ("byo_model", "project_endpoint"),
+}
+"""What a classic file calls the model and the address of a provider."""
 _MODEL_BLOCKS = ("api", "apiType", "configuration", "connection", "parameters", "options", "id")
 
 
@@ -123,18 +128,18 @@ def _model_to_classic(model: Any, notes: list[str]) -> Any:
     provider = settings.pop("provider", None)
     if provider in ("foundry", "azure"):
         provider = "azure_openai"
-    is_azure = PROVIDERS.get(str(provider)) == "azure"
+    named, at = _CLASSIC_WORDS.get(PROVIDERS.get(str(provider), ""), ("model", "base_url"))
     configuration: dict[str, Any] = {}
-    if provider is not None:
+    if provider is not None and (provider != "project" or "endpoint" not in settings):
         configuration["type"] = provider
     if name is not None:
         configuration["connection"] = name
     deployment = model.get("id", settings.pop("deployment", None))
     settings.pop("deployment", None)
     if deployment is not None:
-        configuration["azure_deployment" if is_azure else "model"] = deployment
+        configuration[named] = deployment
     if "endpoint" in settings:
-        configuration["azure_endpoint" if is_azure else "base_url"] = settings.pop("endpoint")
+        configuration[at] = settings.pop("endpoint")
     configuration |= settings | rest
     reference = _reference(model, "configuration", "connection")
     if reference:
@@ -181,6 +186,7 @@ def _connection_settings(
             notes.append(f"connection.kind `{kind}` cannot be carried over: say how to log in")
         if isinstance(block.get("connection"), str):
             name = block.pop("connection")
+        block = in_plain_words(block)
         for word, spellings in CONNECTION.items():
             given = [key for key in spellings if block.get(key) is not None]
             if given:

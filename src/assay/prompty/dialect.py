@@ -27,14 +27,19 @@ PROVIDERS = {
     "azureopenai": "azure",
     "azure": "azure",
     "foundry": "azure",
+    "project": "project",
     "openai": "openai",
     "ollama": "ollama",
 }
 """Provider words that assay can call. Any other loads and fails only when it is called."""
 
 CONNECTION = {
-    "endpoint": ("azure_endpoint", "endpoint", "base_url", "baseUrl", "api_base"),
-    "deployment": ("azure_deployment", "deployment", "deployment_name", "model", "name"),
+    "endpoint": (
+        *("azure_endpoint", "endpoint", "base_url", "baseUrl", "api_base", "project_endpoint"),
+    ),
+    "deployment": (
+        *("azure_deployment", "deployment", "deployment_name", "model", "name", "byo_model"),
+    ),
     "api_key": ("api_key", "apiKey", "key"),
     "api_version": ("api_version", "apiVersion"),
     "provider": ("type", "provider"),
@@ -166,6 +171,7 @@ def _at(front: Mapping[str, Any], place: tuple[str, ...]) -> Any:
 def _connection(found: Mapping[str, Any], drop: set[str]) -> dict[str, Any]:
     """Canonical words for the known ones; `kind` of 2.x says how to log in, not who answers."""
     rest = {key: value for key, value in found.items() if key not in drop and key != "kind"}
+    rest = in_plain_words(rest)
     result: dict[str, Any] = {}
     for word, spellings in CONNECTION.items():
         for spelling in spellings:
@@ -175,6 +181,18 @@ def _connection(found: Mapping[str, Any], drop: set[str]) -> dict[str, Any]:
     for spelling in ("id", *CONNECTION["deployment"]):
         rest.pop(spelling, None)
     return result | rest
+
+
+def in_plain_words(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Connection settings, where a `byo_model` with its `project_endpoint` counts before all
+    that is said of another service."""
+    byo = {key: settings.get(key) for key in ("byo_model", "project_endpoint")}
+    if not all(isinstance(value, str) and value.strip() for value in byo.values()):
+        return dict(settings)
+    words = {key for word in ("endpoint", "deployment", "provider") for key in CONNECTION[word]}
+    rest = {key: value for key, value in settings.items() if key not in words}
+    deployment, endpoint = byo.values()
+    return {**rest, "type": "project", "deployment": deployment, "endpoint": endpoint}
 
 
 def _parameters(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,13 @@ def unset(value: Any) -> dict[str, str]:
     return missing
 
 
+def named(kind: str, value: Any) -> list[str]:
+    """What the references of a kind, `env` or `file`, in `value` name; fallbacks left out."""
+    found = [match for text in _texts(value) for match in _REFERENCE.findall(text)]
+    names = (body.partition(":")[0].strip() for word, body in found if word.lower() == kind)
+    return list(dict.fromkeys(names))
+
+
 def resolve(value: Any, path: Path | None) -> Any:
     """`value` with every reference replaced, in dicts and lists too.
 

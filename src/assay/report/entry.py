@@ -15,6 +15,7 @@ from typing import Any
 from assay.prompty import Output
 from assay.prompty.fields import as_number
 from assay.run.record import Run
+from assay.run.summary import label_of
 
 MISSING = "missing"
 """The status of a row that the run has not reached."""
@@ -38,8 +39,7 @@ class Metric:
     @property
     def label(self) -> str:
         """The evaluator's name, and the output's where it says more."""
-        name = self.output.name
-        return self.evaluator if name == self.evaluator else f"{self.evaluator}.{name}"
+        return label_of(self.key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def _passes(metric: Metric) -> str:
 
 def _notes(run: Run, survey: Survey, shown: int) -> list[str]:
     """Sentences that must be read before the numbers."""
-    notes = []
+    notes = [str(note) for note in run.header.get("notes") or ()]
     state = about.state_of(run)
     if state != "finished":
         why = {

@@ -8,9 +8,9 @@ from typing import Any
 from assay.config import load_config
 from assay.errors import AssayError, SetupError
 from assay.judge.base import Usage, is_decider
+from assay.judge.connection import Connection
 from assay.judge.limits import Limited
 from assay.judge.prices import READ_ON, Prices, estimate_tokens
-from assay.judge.wire import OpenAIJudge
 from assay.metric.evaluator import Evaluator, PromptEvaluator
 from assay.metric.expressions import ExpressionError
 from assay.metric.inputs import bind
@@ -153,6 +153,6 @@ def _elements(step: PromptStep, values: Mapping[str, Any]) -> int:
 async def _log_in(plan: Plan) -> None:
     """Obtain a token where Entra ID is used: a missing role is found before anything is paid."""
     for judge in plan.distinct_judges():
-        wire = judge.judge if isinstance(judge, Limited) else judge
-        if isinstance(wire, OpenAIJudge):
-            await wire.credential.headers()
+        connection = judge.judge if isinstance(judge, Limited) else judge
+        if isinstance(connection, Connection):
+            await connection.credential.headers()

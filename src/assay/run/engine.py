@@ -92,10 +92,11 @@ class Engine:
         rows = iter(source)
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self.window):
+                for count in range(self.window):
                     group.create_task(self._worker(rows))
-                    # Requests leave while the next rows are rendered, not after all of them.
-                    await asyncio.sleep(0)
+                    if count % 16 == 0:
+                        # Requests leave while the next rows are rendered, not after all of them.
+                        await asyncio.sleep(0)
         except BaseExceptionGroup as group_error:
             raise first_error(group_error) from None
 

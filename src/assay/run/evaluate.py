@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from assay.judge.connection import Connection
 from assay.judge.limits import Limited
 from assay.run.directory import make_directory
 from assay.run.engine import Engine, Progress, Task
-from assay.run.header import make_header, now
+from assay.run.header import make_header, now, settle_scales
 from assay.run.interrupt import Interrupts
 from assay.run.journal import HEADER, ROWS, SCORES, SUMMARY, Lines, Lock, read_json, write_json
 from assay.run.plan import Options, Plan, Source, prepare, try_target
@@ -37,8 +38,9 @@ def evaluate(
 
     data: a path to JSONL, JSON, CSV, TSV, Excel or Parquet; a list of dicts; a DataFrame.
     evaluators: names, .prompty paths, callables or evaluators; a mapping gives them names.
-    judge: `openai:MODEL`, `azure:DEPLOYMENT`, `ollama:MODEL`, `baseline`, `scripted:FILE` or a
-        Judge; left out, each file's own model settings, ASSAY_JUDGE or assay.toml.
+    judge: `openai:MODEL`, `azure:DEPLOYMENT`, `project:CONNECTION/DEPLOYMENT`, `ollama:MODEL`,
+        `baseline`, `scripted:FILE` or a Judge; left out, each file's own model settings,
+        ASSAY_JUDGE or assay.toml.
     columns: input to column, `{"answer": "response"}`, or the same under an evaluator's name.
     target: a callable or a flow folder that adds columns to each row before it is judged;
         target_model: the judge that answers for it.
@@ -102,6 +104,7 @@ async def execute(plan: Plan, progress: Progress) -> Run:
         header["status"] = await _run_engine(plan, directory, progress, store)
         header["judges"] = plan.describe_judges()
         header["ended"] = now()
+        settle_scales(header, directory)
         write_json(directory / HEADER, header)
         run = Run(directory)
         run.summarise()
@@ -143,20 +146,32 @@ async def _run_engine(
             judges=judges,
             budget=options.budget,
             target=plan.target,
-            window=max(2 * options.max_in_flight, 8),
+            window=max(4 * options.max_in_flight, 8),
             reask=options.reask,
             row_timeout=options.row_timeout,
         )
         total = plan.survey.rows * len(engine.tasks) * options.iterations
         progress.start(total, remaining.done, engine.spending, judges)
-        gc.freeze()  # what was set up lives as long as the run: it need not be looked at again
         try:
-            with Interrupts(engine, progress):
+            with _collecting_seldom(), Interrupts(engine, progress):
                 await engine.run(remaining)
         finally:
-            gc.unfreeze()
             progress.stop()
     return engine.stopping or "finished"
+
+
+@contextlib.contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """What was set up lives as long as the run, and many rows are under way at once: to look
+    through them for garbage as often as Python does by itself costs up to a tenth of the CPU."""
+    thresholds = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
 
 
 def _task(plan: Plan, name: str, store: ReplyStore | None) -> Task:

@@ -9,7 +9,8 @@ from typing import Any
 
 from assay import __version__
 from assay.metric.evaluator import Evaluator
-from assay.run.journal import HEADER, read_json
+from assay.metric.observed import Observed, observe
+from assay.run.journal import HEADER, SCORES, Index, read_json
 from assay.run.plan import Plan
 
 
@@ -50,6 +51,24 @@ def describe_evaluator(evaluator: Evaluator) -> dict[str, Any]:
         "scored": [output.name for output in evaluator.outputs.values() if output.scored],
         "fingerprint": evaluator.fingerprint,
     }
+
+
+def settle_scales(header: dict[str, Any], directory: Path) -> None:
+    """Declare for evaluators that declare nothing what their rows' own verdicts and thresholds
+    prove, as those of azure-ai-evaluation tell them with each row."""
+    scales: dict[str, dict[str, Observed]] = {
+        name: {} for name, entry in header["evaluators"].items() if not entry.get("outputs")
+    }
+    keys = [(name, i) for name in scales for i in range(header["iterations"])]
+    for _, records in Index(directory / SCORES, keys).read() if keys else ():
+        for record in records:
+            if record is not None:
+                observe(scales[record["evaluator"]], record)
+    for name, found in scales.items():
+        if any(scale.verdicts or scale.thresholds for scale in found.values()):
+            entry = header["evaluators"][name]
+            entry["outputs"] = {output: scale.declared for output, scale in found.items()}
+            entry["scored"] = list(found)
 
 
 def now() -> str:

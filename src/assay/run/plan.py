@@ -13,10 +13,10 @@ from assay.errors import SetupError
 from assay.judge.base import Judge, is_decider
 from assay.judge.embed import resolve_embedder
 from assay.judge.limits import Limited
+from assay.judge.model import ModelJudge
 from assay.judge.prices import Prices
 from assay.judge.resolve import resolve
 from assay.judge.scripted import ScriptedJudge
-from assay.judge.wire import OpenAIJudge
 from assay.metric.columns import Binding, bind_columns, check_mapping, mapping_for
 from assay.metric.evaluator import Evaluator, PromptEvaluator
 from assay.metric.multistep import MetricEvaluator
@@ -273,6 +273,6 @@ def _target(options: Options, judges: Mapping[str, Judge | None]) -> Target:
 def _identity(judge: Judge) -> str:
     """Equal for judges that are one: the same address and model, else the same object."""
     asked = judge.judge if isinstance(judge, Limited) else judge
-    if isinstance(asked, OpenAIJudge):
+    if isinstance(asked, ModelJudge):
         return json.dumps(asked.describe(), sort_keys=True, default=str)
     return f"object {id(asked)}"

@@ -22,10 +22,20 @@ from assay.run.summary import Tally
 
 
 class Run:
-    """A run directory, read. Rows and scores come in input order, one at a time."""
+    """A run directory, read. Rows and scores come in input order, one at a time.
+
+    A result file of azure-ai-evaluation, or a folder that holds its `evaluation_results.json`,
+    is read like one; `source` is then that file. Raises RunError or DataError for neither.
+    """
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
+        self.source: Path | None = None
+        if not (self.directory / HEADER).is_file():
+            from assay.run.results import cached, results_file
+
+            self.source = results_file(self.directory)
+            self.directory = cached(self.source) if self.source else self.directory
         self.header = read_json(self.directory / HEADER)
 
     def __repr__(self) -> str:
@@ -126,10 +136,19 @@ class Run:
             raise SetupError('a frame needs pandas: pip install "assay[frames]"') from None
         return pandas.DataFrame(list(self.rows()))
 
+    def beside(self, name: str) -> Path:
+        """Where a file that is made of the run goes: in its directory, or beside the result file
+        it was read from."""
+        if self.source is None:
+            return self.directory / name
+        return self.source.with_name(f"{self.source.stem}-{name}")
+
     def report(self, path: str | Path | None = None) -> Path:
         """Write the run as one HTML file: `report.html` in its directory, or `path`."""
         # By name, since imports go down only: `report` stands above `run` and reads it.
-        written: Path = import_module("assay.report").write_report(self, path)
+        written: Path = import_module("assay.report").write_report(
+            self, path if path is not None else self.beside("report.html")
+        )
         return written
 
 

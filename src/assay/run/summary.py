@@ -125,3 +125,9 @@ def _measured(scored: list[Mapping[str, Any]]) -> list[str]:
     """Outputs of a metric that declares none: whatever is a number."""
     names = dict.fromkeys(name for record in scored for name in record["outputs"])
     return [n for n in names if any(as_number(r["outputs"].get(n)) is not None for r in scored)]
+
+
+def label_of(metric: str) -> str:
+    """`<evaluator>.<output>` for people: an output called like its evaluator is not said twice."""
+    evaluator, _, output = metric.rpartition(".")
+    return evaluator if output == evaluator.rpartition(".")[2] else metric

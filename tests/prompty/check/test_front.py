@@ -80,6 +80,17 @@ def test_free_areas_have_no_unknown_keys() -> None:
     assert codes(metric(FRONT.replace("model:\n  api: chat", extra))) == []
 
 
+@pytest.mark.parametrize(("block", "indent"), [("  configuration:\n", "    "), ("", "  ")])
+def test_a_model_of_a_project(block: str, indent: str) -> None:
+    keys = ("byo_model: c/m", "project_endpoint: https://a.b/api/projects/p")
+    written = block + "\n".join(indent + key for key in keys)
+    assert codes(metric(FRONT.replace("  api: chat", f"  api: chat\n{written}"))) == []
+    misspelt = written.replace("byo_model", "byo_modell")
+    finding = only(metric(FRONT.replace("  api: chat", f"  api: chat\n{misspelt}")))
+    assert (finding.code, finding.severity) == ("unknown-key", "warning")
+    assert "did you mean `byo_model`?" in finding.message
+
+
 def test_a_misspelt_tool_choice_is_named() -> None:
     text = metric(FRONT.replace("temperature: 0", "tools_choice: auto"))
     finding = only(text)
