@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from assay import sync
 from assay.errors import SetupError
-from assay.run.directory import make_directory
-from assay.run.record import Run
+
+if TYPE_CHECKING:
+    from assay.run.record import Run
 
 FOUNDRY = "foundry:"
 
@@ -92,6 +93,8 @@ def _foundry(given: str | None) -> Any:
 
 def _directory(out: Path | None, name: str) -> Path:
     """The directory to write, which must not be there or be empty."""
+    from assay.run.directory import make_directory
+
     if out is None:
         return make_directory(Path("runs"), name)
     try:
