@@ -34,6 +34,15 @@ def digest(value: Any, length: int = 16) -> str:
     return hashlib.sha256(dumps_sorted(value)).hexdigest()[:length]
 
 
+def loads(data: bytes) -> Any:
+    """A JSON document. NaN, infinities and lone surrogates, which some servers send, are read
+    as Python reads them. Raises ValueError for anything else."""
+    try:
+        return orjson.loads(data)
+    except ValueError:
+        return json.loads(data)
+
+
 def _slowly(value: Any, *, sort_keys: bool) -> bytes:
     """Integers over 64 bits and lone surrogates, which orjson refuses."""
     text = json.dumps(

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 """One chat message as the wire has it: `role`, `content`, and rarely `name`, `tool_calls`, ..."""
 
+SHA = 32
+"""Hex digits of the hash of messages by which a kept reply is found."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -86,10 +89,8 @@ class Judge(Protocol):
 class Remembering(Protocol):
     """A judge that keeps good replies, once it is told that one was good."""
 
-    def remember(
-        self, messages: Sequence[Message], settings: Mapping[str, Any], reply: Reply
-    ) -> None:
-        """Keep a reply that could be read, and what it answered."""
+    def remember(self, messages_sha: str, settings: Mapping[str, Any], reply: Reply) -> None:
+        """Keep a reply that could be read. messages_sha: of what it answers, `SHA` digits."""
 
 
 class Decider(Judge, Protocol):

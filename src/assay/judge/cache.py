@@ -18,7 +18,7 @@ from typing import Any
 
 from assay.errors import RunError
 from assay.jsontext import digest, dumps
-from assay.judge.base import Judge, Message, Reply, Usage
+from assay.judge.base import SHA, Judge, Message, Reply, Usage
 
 WRITE_EVERY = 1.0
 """Seconds between writes: a crash loses at most this much of the cache, and no score."""
@@ -128,17 +128,15 @@ class Cached:
 
     async def complete(self, messages: Sequence[Message], **settings: Any) -> Reply:
         if not self.store.was_empty:
-            found = self.store.get(self._key(messages, settings))
+            found = self.store.get(self._key(digest(messages, SHA), settings))
             if found is not None:
                 return found
         return await self.judge.complete(messages, **settings)
 
-    def remember(
-        self, messages: Sequence[Message], settings: Mapping[str, Any], reply: Reply
-    ) -> None:
-        """Keep a reply that could be read, and what it answered."""
+    def remember(self, messages_sha: str, settings: Mapping[str, Any], reply: Reply) -> None:
+        """Keep a reply that could be read."""
         if not reply.cached:
-            self.store.put(self._key(messages, settings), self.name, reply)
+            self.store.put(self._key(messages_sha, settings), self.name, reply)
 
     def afresh(self, number: int) -> Cached:
         """The same judge for one of several repeats, which must not answer each other."""
@@ -150,8 +148,8 @@ class Cached:
     async def close(self) -> None:
         await self.judge.close()
 
-    def _key(self, messages: Sequence[Message], settings: Mapping[str, Any]) -> str:
+    def _key(self, messages_sha: str, settings: Mapping[str, Any]) -> str:
         if self._who is None:
             described = self.judge.describe()
             self._who = [described.get("url"), described.get("model"), described.get("judge")]
-        return digest([self._who, self.iteration, settings, messages], 32)
+        return digest([self._who, self.iteration, settings, messages_sha], 32)

@@ -6,12 +6,12 @@ the chat wire's own words, here as there; they are put into this wire's words wh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import JudgeError
+from assay.jsontext import loads
 from assay.judge.base import Message, Reply, Usage
 from assay.judge.credential import Credential
 from assay.judge.faults import fault, rejected_parameter
@@ -61,7 +61,7 @@ class ResponsesJudge(ModelJudge):
 
     def _reply(self, body: bytes, headers: Mapping[str, str], latency: float) -> Reply:
         try:
-            data = json.loads(body)
+            data = loads(body)
             if data.get("error"):
                 raise fault(200, headers, body, self.where, self.credential.secrets)
             said = [item for item in _of(data["output"], "message") if _is_answer(item)]

@@ -6,13 +6,13 @@ One attempt a call. Waiting, retrying and sharing limits is the business of `ass
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from assay.errors import JudgeError, SetupError
+from assay.jsontext import loads
 from assay.judge.base import Message, Reply, Usage
 from assay.judge.credential import Credential
 from assay.judge.faults import fault, rejected_parameter
@@ -39,7 +39,7 @@ class OpenAIJudge(ModelJudge):
 
     def _reply(self, body: bytes, headers: Mapping[str, str], latency: float) -> Reply:
         try:
-            data = json.loads(body)
+            data = loads(body)
             choice = data["choices"][0]
             message = choice["message"]
             text = message.get("content") or ""

@@ -9,13 +9,15 @@ from typing import Any
 
 from assay.errors import JudgeError, JudgeRefusal
 from assay.jsontext import digest
-from assay.judge.base import Judge, Message, Reply, is_decider, remembers
+from assay.judge.base import SHA, Judge, Message, Reply, is_decider, remembers
 from assay.metric.score import Call, Status
 from assay.prompty import Prompty
 from assay.prompty.reply import Reading
 
 LARGER = 4
 """How many times the limit a truncated reply gets when it is asked for once more."""
+
+_SHOWN_SHA = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,11 @@ async def ask(
                 raise
             return replace(answer, message=f"{answer.message}; asked again, but {error}")
         note = answer.message if answer else None
-        calls.append(_call(prompty, reply, messages_sha(messages), note))
+        sha = digest(messages, SHA)
+        calls.append(_call(prompty, reply, sha[:_SHOWN_SHA], note))
         answer = _answer(prompty, reply, settings, calls)
         if answer.status in ("scored", "not_applicable") and remembers(judge):
-            judge.remember(messages, settings, reply)
+            judge.remember(sha, settings, reply)
         if answer.status != "invalid" or len(calls) > reask:
             return answer
         if answer.cause != "truncated":
@@ -75,7 +78,7 @@ async def ask(
 
 def messages_sha(messages: Sequence[Message]) -> str:
     """Hash of messages as they are sent, 16 hex digits."""
-    return digest(messages)
+    return digest(messages, _SHOWN_SHA)
 
 
 def _answer(
