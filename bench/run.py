@@ -1,7 +1,7 @@
 """The benchmark: what a row costs, against the least it can cost. `make bench`.
 
 rows/s is from the first to the last request, `overall` from the call to the finished summary.
-Everything runs on loopback, bounded in count; it takes about three minutes.
+Everything runs on loopback, bounded in count; it takes about four minutes.
 """
 
 from __future__ import annotations
