@@ -1,13 +1,10 @@
-"""The old portal: a hub project, and an endpoint by azure-ai-evaluation's own upload.
-
-What needs azure-ai-evaluation runs where that is installed; the rest always.
-"""
+"""The old portal: a hub project, and an endpoint by azure-ai-evaluation's own upload."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from importlib.util import find_spec
+import sys
 from typing import Any
 
 import pytest
@@ -22,17 +19,6 @@ from tests.azure.conftest import PATIENT, Credential, make_run, write_metric
 from tests.support.foundry import SIGNATURE, TOKEN, FakeFoundry
 from tests.support.hub import SPACE, FakeHub
 
-
-def _has_package() -> bool:
-    try:
-        return find_spec("azure.ai.evaluation") is not None
-    except ModuleNotFoundError:
-        return False
-
-
-needs_package = pytest.mark.skipif(
-    not _has_package(), reason="azure-ai-evaluation is not installed: the old portal is not tried"
-)
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -59,7 +45,6 @@ def columns_of(content: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in content.splitlines()]
 
 
-@needs_package
 def test_a_run_in_a_hub_project(hub: FakeHub, project: Hub) -> None:
     run = mixed_run()
     found = log(run, project)
@@ -92,7 +77,6 @@ def test_a_run_in_a_hub_project(hub: FakeHub, project: Hub) -> None:
     assert len(hub.runs) == 1
 
 
-@needs_package
 def test_an_endpoint_by_the_old_way(foundry: FakeFoundry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(foundry.tls.cert))
     found = log(mixed_run(), Foundry(foundry.endpoint, Credential()), classic=True)
@@ -106,7 +90,6 @@ def test_an_endpoint_by_the_old_way(foundry: FakeFoundry, monkeypatch: pytest.Mo
     assert upload.body["tags"]["assay.rows"] == "5"
 
 
-@needs_package
 @pytest.mark.usefixtures("no_waits")
 @pytest.mark.parametrize(
     ("method", "path", "said"),
@@ -138,8 +121,10 @@ def test_a_failing_call_by_the_old_way(
     assert log(run, endpoint, classic=True)["url"]
 
 
-@pytest.mark.skipif(_has_package(), reason="azure-ai-evaluation is installed")
-def test_the_package_is_asked_for_by_its_install_line(project: Hub) -> None:
+def test_the_package_is_asked_for_by_its_install_line(
+    project: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "azure.ai.evaluation", None)  # as where it is not installed
     with pytest.raises(SetupError, match=r'pip install "assay\[azure-classic\]"'):
         log(mixed_run(), project)
     with pytest.raises(SetupError, match=r'pip install "assay\[azure-classic\]"'):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from assay.azure.project import Foundry, Hub
 from assay.errors import SetupError
 from assay.run.progress import Silent
 from tests.azure.conftest import PATIENT, Credential
-from tests.azure.test_classic import needs_package
 from tests.support.foundry import FakeFoundry
 from tests.support.hub import FakeHub
 
@@ -67,7 +66,6 @@ def test_in_foundry(foundry: FakeFoundry, project: Foundry, demo: assay.Run) -> 
             assert sent[f"{name}_reason"] == row[f"outputs.{name}.{name}_reason"]
 
 
-@needs_package
 @pytest.mark.filterwarnings("ignore")
 def test_in_a_hub(hub: FakeHub, demo: assay.Run) -> None:
     log(demo, Hub("s", "g", "p", Credential()))
@@ -78,10 +76,7 @@ def test_in_a_hub(hub: FakeHub, demo: assay.Run) -> None:
         assert logged[f"{name}.binary_aggregate"] == pytest.approx(entry["pass_rate"], abs=1e-4)
 
 
-@pytest.mark.skipif(
-    find_spec("azure") is not None and find_spec("azure.identity") is not None,
-    reason="azure-identity is installed",
-)
-def test_without_any_login() -> None:
+def test_without_any_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "azure.identity", None)  # as where it is not installed
     with pytest.raises(SetupError, match=r'needs azure-identity: pip install "assay\[azure\]"'):
         Client(Foundry("https://127.0.0.1:1/api/projects/p"))
