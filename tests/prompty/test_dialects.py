@@ -143,6 +143,14 @@ def test_d_a_connection_by_reference_is_a_name_not_a_deployment() -> None:
     assert model == Model(connection={"provider": "openai"}, connection_name="team")
 
 
+def test_of_two_endpoints_the_more_specific_counts() -> None:
+    model = prompty(
+        "model:\n  configuration:\n    type: azure_openai\n    endpoint: https://old.example\n"
+        "    azure_endpoint: https://e.openai.azure.com\n    azure_deployment: judge\n"
+    ).model
+    assert model.connection["endpoint"] == "https://e.openai.azure.com"
+
+
 def test_e_first_beta() -> None:
     file = prompty(
         "model:\n  id: gpt-4o\n  connection:\n    type: azure_openai\n"

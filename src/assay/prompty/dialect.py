@@ -180,7 +180,7 @@ def _connection(found: Mapping[str, Any], drop: set[str]) -> dict[str, Any]:
                 break
     for spelling in ("id", *CONNECTION["deployment"]):
         rest.pop(spelling, None)
-    return result | rest
+    return rest | result
 
 
 def in_plain_words(settings: Mapping[str, Any]) -> dict[str, Any]:
