@@ -1,4 +1,4 @@
-"""The one sync door: run a coroutine from plain code, also inside a running event loop."""
+"""One background loop for everybody who comes from outside: plain code, and other loops."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     except KeyboardInterrupt:
         future.cancel()
         raise
+
+
+async def beside(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work` from that same loop, for callers with a loop of their own."""
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _loop()))
 
 
 def _loop() -> asyncio.AbstractEventLoop:

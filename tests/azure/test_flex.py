@@ -71,7 +71,7 @@ def test_what_is_in_the_folder() -> None:
     assert (folder / "metric/on_topic.prompty").read_bytes() == metric.read_bytes()
     module = ast.parse((folder / "assay_eval.py").read_text())
     (found,) = [node for node in module.body if isinstance(node, ast.ClassDef)]
-    init, call = [n for n in found.body if isinstance(n, ast.FunctionDef)]
+    init, call, _ = [n for n in found.body if isinstance(n, ast.FunctionDef)]
     assert ast.unparse(init.args) == "self, model_config: dict, threshold: float=None"
     assert ast.unparse(call.args) == "self, *, question: str, **kwargs"
     assert call.returns is None  # promptflow refuses a dict there

@@ -88,6 +88,17 @@ def test_our_evaluators_in_their_evaluate(tmp_path: Path, door: str) -> None:
         ]
 
 
+def test_a_sync_evaluator_takes_no_thread_of_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their one pool runs the event loops and the sync evaluators these wait for: with as many
+    evaluators as threads, or one of each, nothing ever ends."""
+    monkeypatch.setenv("PF_WORKER_COUNT", "1")
+    monkeypatch.setenv("PF_BATCH_TIMEOUT_SEC", "20")
+    found = evaluation.evaluate(data=data(tmp_path), evaluators={"m": metric("m")})
+    assert found["metrics"]["m.score"] == 3.0
+
+
 def test_their_column_mapping(tmp_path: Path) -> None:
     mapping = {"m": {"column_mapping": {"question": "${data.asked}"}}}
     found = evaluation.evaluate(

@@ -63,6 +63,10 @@ class AssayEvaluator:
     # promptflow knows no return types but str and dataclasses, and reads as JSON what is not `str`.
     def __call__(self, *, {parameters}, **kwargs):
         return self._evaluator({arguments}, **kwargs)
+
+    # What azure-ai-evaluation asks for, so that many evaluators do not starve its threads.
+    def _to_async(self):
+        return self._evaluator._to_async()
 '''
 
 

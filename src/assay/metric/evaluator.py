@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -71,6 +71,15 @@ class Doors:
         Raises InputError naming every missing input, JudgeError where no answer can be had.
         """
         return sync.run(self.acall(**kwargs))
+
+    def _to_async(self) -> Callable[..., Awaitable[dict[str, Any]]]:
+        """How azure-ai-evaluation asks for a form that takes no thread of its pool: its event
+        loops need those threads themselves, and with ten evaluators all of them wait for ever."""
+
+        async def call(**kwargs: Any) -> dict[str, Any]:
+            return await sync.beside(self.acall(**kwargs))
+
+        return call
 
     async def acall(self, **kwargs: Any) -> dict[str, Any]:
         """The same, to be awaited."""
