@@ -147,8 +147,24 @@ def test_a_call_of_the_package_that_fails_in_every_way(
     check_repeat(hub, run, project)
 
 
-@pytest.mark.parametrize("status", [403, 500, 0])
-@pytest.mark.parametrize("call", OURS)
+def test_a_run_that_is_not_there_afterwards(
+    hub: FakeHub, project: Hub, run: assay.Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hub.fail(*OURS["looking at the run"], 404)
+    assert "it lacks the run itself (POST runs/create)" in str(fail(run, project, capfd))
+    hub.heal()
+    check_repeat(hub, run, project)
+
+
+FAILING = [
+    (call, status)
+    for call in OURS
+    for status in STATUSES
+    if (call, status) != ("looking at the run", 404)
+]
+
+
+@pytest.mark.parametrize(("call", "status"), FAILING)
 def test_a_failing_call_of_ours(
     hub: FakeHub,
     project: Hub,
