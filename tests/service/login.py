@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from collections import Counter
 from typing import Any, Self
 
@@ -55,6 +56,7 @@ class LoginHost:
         self.fetched: Counter[str] = Counter()
         self.tls = tls
         self.port = 0
+        self._open: weakref.WeakSet[asyncio.WriteTransport] = weakref.WeakSet()
 
     def __enter__(self) -> Self:
         ready = threading.Event()
@@ -86,8 +88,13 @@ class LoginHost:
         ready.set()
         await self._halt.wait()
         await runner.cleanup()
+        for transport in self._open:  # a client that went away says no goodbye to TLS
+            transport.abort()
+        await asyncio.sleep(0)
 
     async def _answer(self, request: web.Request) -> web.Response:
+        if request.transport is not None:
+            self._open.add(request.transport)
         self.fetched[request.path] += 1
         name, _, rest = request.path.strip("/").partition("/")
         if name not in (TENANT, DOMAIN):

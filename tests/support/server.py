@@ -17,6 +17,7 @@ import socket
 import struct
 import threading
 import time
+import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -264,6 +265,7 @@ class JudgeServer:
 
     async def _serve(self, listener: socket.socket, ready: threading.Event) -> None:
         self._loop, self._halt = asyncio.get_running_loop(), asyncio.Event()
+        self._open: weakref.WeakSet[asyncio.WriteTransport] = weakref.WeakSet()
         app = web.Application(client_max_size=_MAX_BODY)
         app.router.add_post("/{path:.*}", self._handle)
         runner = web.AppRunner(  # which dies at once, whatever is in flight
@@ -277,6 +279,9 @@ class JudgeServer:
         await self._halt.wait()
         await site.stop()
         await runner.cleanup()
+        for transport in self._open:  # a client that went away says no goodbye to TLS
+            transport.abort()
+        await asyncio.sleep(0)
 
     # What it saw.
 
@@ -335,6 +340,8 @@ class JudgeServer:
     # One request.
 
     async def _handle(self, http: web.Request) -> web.StreamResponse:
+        if http.transport is not None:
+            self._open.add(http.transport)
         raw = await http.read()
         transport = http.transport
         if not isinstance(transport, asyncio.Transport):
