@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -144,3 +145,18 @@ def make_run(
     data = rows or [{"question": question, "answer": f"a {question}"} for question in SCORES]
     options = {"judge": assay.ScriptedJudge(script), "reask": 0, "name": "demo", **options}
     return assay.evaluate(data, list(metrics), progress=Silent(), **options)
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, to be copied."""
+    folder = tmp_path_factory.mktemp("template")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        run = make_run(write_metric("on_topic"), runs=folder / "runs")
+    return run.directory
+
+
+@pytest.fixture
+def run(template: Path, tmp_path: Path) -> assay.Run:
+    return assay.Run(shutil.copytree(template, tmp_path / "runs" / template.name))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,7 @@ from assay.azure import check_project, log_run
 from assay.azure.faults import UploadError
 from assay.azure.project import Foundry
 from assay.errors import SetupError
-from tests.azure.conftest import PATIENT, Credential, make_run, write_metric
+from tests.azure.conftest import PATIENT, Credential
 from tests.support.foundry import SIGNATURE, TOKEN, FakeFoundry
 
 CALLS = {
@@ -52,21 +50,6 @@ MEANS_ABSENT = {
     ("opening the dataset upload", 409),
 }
 """Answers that say that something is not there, or there already: no failures."""
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run, to be copied."""
-    folder = tmp_path_factory.mktemp("template")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        run = make_run(write_metric("on_topic"), runs=folder / "runs")
-    return run.directory
-
-
-@pytest.fixture
-def run(template: Path, tmp_path: Path) -> assay.Run:
-    return assay.Run(shutil.copytree(template, tmp_path / "runs" / template.name))
 
 
 def log(run: assay.Run, project: Foundry) -> dict[str, object]:

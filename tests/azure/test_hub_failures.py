@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ from assay.azure import check_project, log_run
 from assay.azure.faults import UploadError
 from assay.azure.project import Hub
 from assay.errors import SetupError
-from tests.azure.conftest import PATIENT, ScopedCredential, make_run, write_metric
+from tests.azure.conftest import PATIENT, ScopedCredential
 from tests.support.foundry import SIGNATURE, STORAGE_TOKEN
 from tests.support.hub import SPACE, TOKEN, FakeHub
 
@@ -70,21 +68,6 @@ STORAGE = {
 @pytest.fixture
 def project() -> Hub:
     return Hub("s", "g", "p", ScopedCredential())
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run, to be copied."""
-    folder = tmp_path_factory.mktemp("hub-template")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        run = make_run(write_metric("on_topic"), runs=folder / "runs")
-    return run.directory
-
-
-@pytest.fixture
-def run(template: Path, tmp_path: Path) -> assay.Run:
-    return assay.Run(shutil.copytree(template, tmp_path / "runs" / template.name))
 
 
 def log(run: assay.Run, project: Hub) -> dict[str, Any]:
